@@ -1,0 +1,184 @@
+//! When a task is due: a day, or a moment with the offset its author meant; and the periods tasks are filtered by.
+//!
+//! A due day has no time zone: the 31st stays the 31st wherever it is read.
+
+use std::fmt;
+
+use jiff::civil::{Date, DateTime, Weekday};
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, ToSpan, Zoned};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::Invalid;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    Day(Date),
+    Moment { at: Timestamp, offset: Offset },
+}
+
+impl Due {
+    /// `YYYY-MM-DD`, RFC 3339, or a date and time without offset, which is in the user's zone.
+    pub fn parse(field: &str, text: &str, zone: &TimeZone) -> Result<Self, Invalid> {
+        let invalid = || {
+            Invalid::one(field, "date", "must be a date such as 2026-01-31 or a time such as 2026-01-31T15:00:00+01:00")
+        };
+        let pieces = Pieces::parse(text.trim()).map_err(|_| invalid())?;
+        let date = pieces.date();
+        if !(1..=9999).contains(&date.year()) {
+            return Err(invalid());
+        }
+        let Some(time) = pieces.time() else {
+            // A day with an offset or a zone behind it says two things at once.
+            let bare = pieces.to_numeric_offset().is_none() && pieces.time_zone_annotation().is_none();
+            return if bare { Ok(Self::Day(date)) } else { Err(invalid()) };
+        };
+        let local = DateTime::from_parts(date, time);
+        let zoned = match (pieces.to_numeric_offset(), pieces.to_time_zone()) {
+            (Some(offset), _) => offset.to_timestamp(local).map(|at| at.to_zoned(offset.to_time_zone())),
+            (None, Ok(Some(named))) => local.to_zoned(named),
+            (None, Ok(None)) => local.to_zoned(zone.clone()),
+            (None, Err(error)) => Err(error),
+        };
+        zoned.map(|zoned| Self::at(&zoned)).map_err(|_| invalid())
+    }
+
+    /// A moment, to the second.
+    pub fn at(zoned: &Zoned) -> Self {
+        let at = Timestamp::from_second(zoned.timestamp().as_second()).unwrap_or(zoned.timestamp());
+        Self::Moment { at, offset: zoned.offset() }
+    }
+
+    pub fn moment(&self) -> Option<Timestamp> {
+        match self {
+            Self::Day(_) => None,
+            Self::Moment { at, .. } => Some(*at),
+        }
+    }
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Day(date) => date.fmt(f),
+            Self::Moment { at, offset } => at.display_with_offset(*offset).fmt(f),
+        }
+    }
+}
+
+impl Serialize for Due {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Reads what [`Serialize`] wrote; nothing there depends on a user's zone.
+impl<'de> Deserialize<'de> for Due {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse("due_date", &text, &TimeZone::UTC).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The tasks due in a stretch of time, for days and for moments; ends are exclusive, `None` is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Period {
+    pub from_day: Option<Date>,
+    pub to_day: Option<Date>,
+    pub from_at: Option<Timestamp>,
+    pub to_at: Option<Timestamp>,
+}
+
+impl Period {
+    /// `today`, `tomorrow`, `this_week` (Monday to Sunday), `overdue` or a date, as the user's calendar has it.
+    pub fn parse(field: &str, text: &str, now: Timestamp, zone: &TimeZone) -> Result<Self, Invalid> {
+        let now = now.to_zoned(zone.clone());
+        let today = now.date();
+        let invalid =
+            || Invalid::one(field, "date", "must be today, tomorrow, this_week, overdue or a date such as 2026-01-31");
+        let days = match text.trim().to_lowercase().as_str() {
+            "overdue" => {
+                return Ok(Self { from_day: None, to_day: Some(today), from_at: None, to_at: Some(now.timestamp()) });
+            }
+            "today" => (today, 1),
+            "tomorrow" => (today.tomorrow().map_err(|_| invalid())?, 1),
+            "this_week" => {
+                let since_monday = today.weekday().since(Weekday::Monday);
+                (today.checked_sub(i64::from(since_monday).days()).map_err(|_| invalid())?, 7)
+            }
+            other => match Due::parse(field, other, zone) {
+                Ok(Due::Day(date)) => (date, 1),
+                _ => return Err(invalid()),
+            },
+        };
+        Self::days(days.0, days.1, zone).map_err(|_| invalid())
+    }
+
+    fn days(first: Date, count: i64, zone: &TimeZone) -> Result<Self, jiff::Error> {
+        let end = first.checked_add(count.days())?;
+        Ok(Self {
+            from_day: Some(first),
+            to_day: Some(end),
+            from_at: Some(first.to_zoned(zone.clone())?.timestamp()),
+            to_at: Some(end.to_zoned(zone.clone())?.timestamp()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn berlin() -> TimeZone {
+        TimeZone::get("Europe/Berlin").unwrap()
+    }
+
+    fn parsed(text: &str) -> Option<String> {
+        Due::parse("due_date", text, &berlin()).ok().map(|due| due.to_string())
+    }
+
+    #[test]
+    fn days_stay_days_and_moments_keep_their_offset() {
+        // TASK-1
+        assert_eq!(parsed("2026-01-31").as_deref(), Some("2026-01-31"));
+        assert_eq!(parsed("2026-01-31T15:00:00-05:00").as_deref(), Some("2026-01-31T15:00:00-05:00"));
+        assert_eq!(parsed("2026-01-31T15:00:00Z").as_deref(), Some("2026-01-31T15:00:00+00:00"));
+        assert_eq!(parsed("2026-07-01T15:00").as_deref(), Some("2026-07-01T15:00:00+02:00"), "in the user's zone");
+        assert_eq!(parsed("2026-07-01 15:00:00").as_deref(), Some("2026-07-01T15:00:00+02:00"));
+        assert_eq!(parsed("2026-01-31T15:00:00[Asia/Tokyo]").as_deref(), Some("2026-01-31T15:00:00+09:00"));
+    }
+
+    #[test]
+    fn what_is_not_a_date_is_refused() {
+        for wrong in
+            ["", "tomorrow", "2026-02-30", "31.01.2026", "2026-1-1", "2026-01-31T25:00", "-000001-01-01", "15:00"]
+        {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        for text in ["2026-01-31", "2026-01-31T15:00:00-05:00", "2026-01-31T15:00:00+00:00"] {
+            assert_eq!(parsed(text).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn periods_follow_the_users_calendar() {
+        // 2026-03-28 23:30 UTC is already Sunday the 29th in Berlin, the day the clocks go forward.
+        let now = "2026-03-28T23:30:00Z".parse().unwrap();
+        let period = |text| Period::parse("due", text, now, &berlin()).unwrap();
+        let today = period("today");
+        assert_eq!(today.from_day.unwrap().to_string(), "2026-03-29");
+        assert_eq!(today.to_at.unwrap().duration_since(today.from_at.unwrap()).as_hours(), 23);
+        let week = period("this_week");
+        assert_eq!(week.from_day.unwrap().to_string(), "2026-03-23");
+        assert_eq!(week.to_day.unwrap().to_string(), "2026-03-30");
+        assert_eq!(period("overdue").to_at, Some(now));
+        assert_eq!(period("2026-05-01").to_day.unwrap().to_string(), "2026-05-02");
+        assert!(Period::parse("due", "someday", now, &berlin()).is_err());
+        assert!(Period::parse("due", "9999-12-31", now, &berlin()).is_err(), "its end is beyond the calendar");
+    }
+}

@@ -1,0 +1,20 @@
+//! The nouns of adjutant and the rules that hold for them everywhere: tasks, reminders, conversations, users, ids,
+//! time, text cleaning and redaction.
+//!
+//! Pure: nothing here waits, reads a file, opens a socket or takes the time by itself. A value of one of these types
+//! is valid; what comes from outside is a draft until its `check` has said so, with every violation at once.
+
+pub mod clock;
+pub mod conversation;
+pub mod due;
+pub mod invalid;
+pub mod recurrence;
+//pub mod redact;
+pub mod reminder;
+pub mod task;
+pub mod text;
+pub mod user;
+
+pub use clock::Clock;
+pub use invalid::{Invalid, Violation};
+pub use user::{User, UserId};

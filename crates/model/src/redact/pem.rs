@@ -1,0 +1,58 @@
+//! Private keys between `-----BEGIN … PRIVATE KEY-----` and its END, with real newlines or written `\n`.
+//!
+//! Never takes a certificate or a public key, and never leaves the string literal the key begins in, except for
+//! literals joined to it.
+
+use super::scan::{Scan, run_end};
+
+pub(super) const BEGIN: &str = "-----BEGIN ";
+const END: &[u8] = b"-----END ";
+const DASHES: &[u8] = b"-----";
+const LONGEST_LABEL: usize = 48;
+
+pub(super) fn hide(scan: &mut Scan, start: usize) {
+    let Some(body) = private_label(scan.bytes, start + BEGIN.len()) else { return };
+    let mut end = body;
+    while let Some(&b) = scan.bytes.get(end) {
+        if b == b'-' && scan.from(end).starts_with(END) {
+            end = label_end(scan.bytes, end + END.len());
+            break;
+        }
+        if matches!(b, b'"' | b'\'' | b'`') {
+            match joined(scan.bytes, end) {
+                Some(next) => end = next,
+                None => {
+                    end -= scan.bytes[body..end].iter().rev().take_while(|b| **b == b'\\').count();
+                    break;
+                }
+            }
+        } else {
+            end += 1;
+        }
+    }
+    scan.hide(start..end);
+}
+
+/// Where the body begins, when the label says that this is a private key.
+fn private_label(bytes: &[u8], start: usize) -> Option<usize> {
+    let end = run_end(bytes, start, LONGEST_LABEL, in_label);
+    let private = bytes[start..end].windows(11).any(|words| words == b"PRIVATE KEY");
+    (private && bytes[end..].starts_with(DASHES)).then_some(end + DASHES.len())
+}
+
+fn label_end(bytes: &[u8], start: usize) -> usize {
+    let end = run_end(bytes, start, LONGEST_LABEL, in_label);
+    run_end(bytes, end, DASHES.len(), |b| b == b'-')
+}
+
+/// Where the literal goes on that is joined to the one closed by the quote at `at` (`"…" + "…"`, or on the next
+/// line). Two strings in JSON are never joined so.
+fn joined(bytes: &[u8], at: usize) -> Option<usize> {
+    let next = run_end(bytes, at + 1, 256, |b| b.is_ascii_whitespace() || matches!(b, b'+' | b'\\'));
+    let between = &bytes[at + 1..next];
+    (bytes.get(next) == Some(&bytes[at]) && !between.is_empty()).then_some(next + 1)
+}
+
+fn in_label(b: u8) -> bool {
+    b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' '
+}

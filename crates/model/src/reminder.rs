@@ -1,0 +1,124 @@
+//! Reminders: when a task speaks up, and how often.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::due::Due;
+use crate::invalid::Checks;
+use crate::{Clock, Invalid, User};
+
+pub const MAX_INTERVAL_MINUTES: i64 = 1440;
+pub const MAX_COUNT: i64 = 100;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Reminder {
+    pub id: Uuid,
+    pub task_id: Uuid,
+    pub remind_at: Timestamp,
+    pub repeat_interval_minutes: Option<i64>,
+    /// Firings in total; with an interval and no count it repeats until the task is completed.
+    pub repeat_count: Option<i64>,
+    pub fired_count: i64,
+    pub status: Status,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Scheduled,
+    Done,
+    Dropped,
+}
+
+/// A reminder as somebody asks for it.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Draft {
+    pub task_id: String,
+    /// RFC 3339, or a date and time in the user's zone.
+    pub remind_at: String,
+    #[schema(minimum = 1, maximum = 1440)]
+    pub repeat_interval_minutes: Option<i64>,
+    #[schema(minimum = 1, maximum = 100)]
+    pub repeat_count: Option<i64>,
+}
+
+impl Draft {
+    pub fn check(self, clock: &Clock, user: &User) -> Result<Reminder, Invalid> {
+        let mut checks = Checks::default();
+        let task_id = Uuid::try_parse(&self.task_id).map_err(|_| Invalid::one("task_id", "uuid", "must be a UUID"));
+        let task_id = checks.take(task_id);
+        let remind_at = checks.take(remind_at(&self.remind_at, clock.now(), &user.time_zone));
+        let interval = self.repeat_interval_minutes;
+        checks.take(in_range("repeat_interval_minutes", interval, MAX_INTERVAL_MINUTES));
+        checks.take(in_range("repeat_count", self.repeat_count, MAX_COUNT));
+        if interval.is_none() && self.repeat_count.is_some_and(|count| count > 1) {
+            checks.fail("repeat_interval_minutes", "required", "must be given when repeat_count is more than 1");
+        }
+        let reminder = task_id.zip(remind_at).map(|(task_id, remind_at)| Reminder {
+            id: clock.id(),
+            task_id,
+            remind_at,
+            repeat_interval_minutes: interval,
+            repeat_count: self.repeat_count,
+            fired_count: 0,
+            status: Status::Scheduled,
+        });
+        checks.finish(reminder)
+    }
+}
+
+fn remind_at(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Timestamp, Invalid> {
+    let Some(at) = Due::parse("remind_at", text, zone)?.moment() else {
+        return Err(Invalid::one(
+            "remind_at",
+            "date_time",
+            "must name a time of day, such as 2026-01-31T15:00:00+01:00",
+        ));
+    };
+    if at <= now {
+        return Err(Invalid::one("remind_at", "future", "must be in the future"));
+    }
+    Ok(at)
+}
+
+fn in_range(field: &str, value: Option<i64>, max: i64) -> Result<(), Invalid> {
+    match value {
+        Some(n) if !(1..=max).contains(&n) => {
+            Err(Invalid::one(field, "range", format!("must be between 1 and {max}, is {n}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(remind_at: &str, interval: Option<i64>, count: Option<i64>) -> Result<Reminder, Vec<String>> {
+        let draft = Draft {
+            task_id: "0190a6d2-7c00-7000-8000-000000000000".into(),
+            remind_at: remind_at.into(),
+            repeat_interval_minutes: interval,
+            repeat_count: count,
+        };
+        let clock = Clock::manual("2026-01-10T12:00:00Z".parse().unwrap());
+        let user = User::local(TimeZone::get("Europe/Berlin").unwrap());
+        draft.check(&clock, &user).map_err(|e| e.violations.into_iter().map(|v| v.field).collect())
+    }
+
+    #[test]
+    fn limits_hold_at_their_edges() {
+        // TASK-1
+        assert!(check("2026-01-10T13:00:01", Some(1440), Some(100)).is_ok(), "13:00:01 in Berlin is after 12:00 UTC");
+        assert_eq!(check("2026-01-10T13:00:00", None, None), Err(vec!["remind_at".into()]), "not later than now");
+        assert_eq!(check("2026-01-31", None, None), Err(vec!["remind_at".into()]), "a day is not a time");
+        let both = vec!["repeat_interval_minutes".to_owned(), "repeat_count".to_owned()];
+        assert_eq!(check("2026-01-11T13:00", Some(1441), Some(101)), Err(both.clone()));
+        assert_eq!(check("2026-01-11T13:00", Some(0), Some(0)), Err(both));
+        assert_eq!(check("2026-01-11T13:00", None, Some(2)), Err(vec!["repeat_interval_minutes".into()]));
+    }
+}

@@ -1,0 +1,321 @@
+//! The whole database as one stream of lines, and back. The format is the same for both databases, so a backup of one
+//! can be restored into the other: that is also how an installation moves from SQLite to PostgreSQL.
+//!
+//! A header names the format and the schema, a line a table its columns, then a line a row; the last line counts the
+//! rows and carries a digest, so that half a backup is never taken for a whole one. Restoring is one transaction.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+use crate::conn::{Arg, Conn, Row, Statement};
+use crate::migrations::VERSION;
+use crate::{Error, Result, Store};
+
+const FORMAT: u64 = 1;
+const ROWS_AT_ONCE: i64 = 500;
+
+struct Table {
+    name: &'static str,
+    /// How many of the columns, from the first, are its primary key.
+    key: usize,
+    columns: &'static [Column],
+}
+
+enum Column {
+    Text(&'static str),
+    Int(&'static str),
+}
+
+use Column::{Int, Text};
+
+/// Every table there is; a test compares this list with the database.
+const TABLES: &[Table] = &[
+    Table {
+        name: "tasks",
+        key: 2,
+        columns: &[
+            Text("owner"),
+            Text("id"),
+            Text("title"),
+            Text("description"),
+            Text("status"),
+            Text("priority"),
+            Text("due_date"),
+            Int("due_at"),
+            Text("recurrence"),
+            Text("tags"),
+            Text("tag_keys"),
+            Text("search"),
+            Int("created_at"),
+            Int("updated_at"),
+            Int("completed_at"),
+        ],
+    },
+    Table {
+        name: "task_changes",
+        key: 3,
+        columns: &[Text("owner"), Text("step"), Text("task_id"), Text("kind"), Text("before")],
+    },
+    Table {
+        name: "conversations",
+        key: 1,
+        columns: &[
+            Text("id"),
+            Text("owner"),
+            Text("title"),
+            Text("search"),
+            Int("created_at"),
+            Int("updated_at"),
+            Int("message_count"),
+        ],
+    },
+    Table {
+        name: "messages",
+        key: 3,
+        columns: &[
+            Text("owner"),
+            Text("conversation_id"),
+            Int("seq"),
+            Text("id"),
+            Text("role"),
+            Text("content"),
+            Text("search"),
+            Text("tool_calls"),
+            Text("pending"),
+            Int("created_at"),
+        ],
+    },
+    Table {
+        name: "idempotency_keys",
+        key: 2,
+        columns: &[Text("owner"), Text("key"), Text("fingerprint"), Int("status"), Text("body"), Int("created_at")],
+    },
+    Table { name: "revoked_tokens", key: 1, columns: &[Text("id"), Int("revoked_at"), Int("expires_at")] },
+];
+
+impl Column {
+    fn name(&self) -> &'static str {
+        match self {
+            Text(name) | Int(name) => name,
+        }
+    }
+}
+
+/// The names of all tables and columns that a backup holds.
+pub fn tables() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    TABLES.iter().map(|table| (table.name, table.columns.iter().map(Column::name).collect()))
+}
+
+/// A backup being written: the database as it was when it began, chunk by chunk.
+pub struct Backup {
+    conn: Conn,
+    next: Next,
+    rows: u64,
+    digest: Sha256,
+}
+
+enum Next {
+    Header(Timestamp),
+    /// Rows of the table behind this key; `None` before its first.
+    Rows(usize, Option<Row>),
+    Trailer,
+    End,
+}
+
+impl Backup {
+    pub async fn begin(store: &Store, now: Timestamp) -> Result<Self> {
+        Ok(Self { conn: store.snapshot().await?, next: Next::Header(now), rows: 0, digest: Sha256::new() })
+    }
+
+    /// The next lines, `None` after the last.
+    pub async fn next(&mut self) -> Result<Option<String>> {
+        let chunk = match std::mem::replace(&mut self.next, Next::End) {
+            Next::Header(now) => {
+                self.next = Next::Rows(0, None);
+                line(&json!({"adjutant_backup": FORMAT, "schema": VERSION, "created_at": now}))
+            }
+            Next::Rows(index, after) => self.rows_of(index, after).await?,
+            Next::Trailer => {
+                let digest = hex(&self.digest.clone().finalize());
+                return Ok(Some(line(&json!({"rows": self.rows, "sha256": digest}))));
+            }
+            Next::End => return Ok(None),
+        };
+        self.digest.update(&chunk);
+        Ok(Some(chunk))
+    }
+
+    async fn rows_of(&mut self, index: usize, after: Option<Row>) -> Result<String> {
+        let Some(table) = TABLES.get(index) else {
+            self.next = Next::Trailer;
+            return Ok(String::new());
+        };
+        let mut chunk = String::new();
+        if after.is_none() {
+            let columns: Vec<_> = table.columns.iter().map(Column::name).collect();
+            chunk.push_str(&line(&json!({"table": table.name, "columns": columns})));
+        }
+        let mut rows = self.conn.all(page_of(table, after.as_ref())?).await?;
+        for row in &rows {
+            let values = (0..).zip(table.columns).map(|(at, column)| match column {
+                Text(_) => row.maybe_text(at).map(Value::from),
+                Int(_) => row.maybe_int(at).map(Value::from),
+            });
+            chunk.push_str(&line(&Value::Array(values.collect::<Result<_>>()?)));
+        }
+        self.rows += rows.len() as u64;
+        let full = rows.len() as i64 == ROWS_AT_ONCE;
+        self.next = if full { Next::Rows(index, rows.pop()) } else { Next::Rows(index + 1, None) };
+        Ok(chunk)
+    }
+}
+
+fn page_of(table: &Table, after: Option<&Row>) -> Result<Statement<'static>> {
+    let key = &table.columns[..table.key];
+    let mut select = Statement::default();
+    select.push("SELECT ");
+    names(&mut select, table.columns);
+    select.push(" FROM ").push(table.name);
+    if let Some(row) = after {
+        select.push(" WHERE (");
+        names(&mut select, key);
+        select.push(") > (");
+        for (at, column) in key.iter().enumerate() {
+            if at > 0 {
+                select.push(", ");
+            }
+            match column {
+                Text(_) => select.bind(row.text(at)?),
+                Int(_) => select.bind(row.int(at)?),
+            };
+        }
+        select.push(")");
+    }
+    select.push(" ORDER BY ");
+    names(&mut select, key);
+    select.push(" LIMIT ").bind(ROWS_AT_ONCE);
+    Ok(select)
+}
+
+fn names(statement: &mut Statement<'_>, columns: &[Column]) {
+    for (at, column) in columns.iter().enumerate() {
+        statement.push(if at > 0 { ", " } else { "" }).push(column.name());
+    }
+}
+
+/// Replaces everything in the database with the backup in `file`; says how many rows it had. A file that is not a whole
+/// backup changes nothing.
+pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
+    let rows = verify(&file).await?;
+    store
+        .write(move |conn| {
+            Box::pin(async move {
+                for table in TABLES {
+                    let mut delete = Statement::default();
+                    delete.push("DELETE FROM ").push(table.name);
+                    conn.run(delete).await?;
+                }
+                let mut lines = Lines::open(&file).await?;
+                let mut into: Option<(&Table, Vec<&Column>)> = None;
+                while let Some(value) = lines.next().await? {
+                    match (&value, &into) {
+                        (Value::Object(line), _) if line.contains_key("table") => into = Some(target(&value)?),
+                        (Value::Array(values), Some((table, columns))) => insert(conn, table, columns, values).await?,
+                        _ => {}
+                    }
+                }
+                Ok(rows)
+            })
+        })
+        .await
+}
+
+/// Reads the file to its end: it is a backup this program can restore, and all of it is there.
+async fn verify(file: &Path) -> Result<u64> {
+    let mut lines = Lines::open(file).await?;
+    let header = lines.next().await?.unwrap_or_default();
+    if header["adjutant_backup"] != json!(FORMAT) {
+        return Err(Error::Backup("this is not a backup that adjutant wrote".to_owned()));
+    }
+    match header["schema"].as_i64() {
+        Some(schema) if schema <= VERSION => {}
+        found => return Err(Error::NewerSchema { found: found.unwrap_or_default(), known: VERSION }),
+    }
+    let mut rows = 0;
+    loop {
+        let digest = hex(&lines.digest.clone().finalize());
+        match lines.next().await? {
+            Some(Value::Array(_)) => rows += 1,
+            Some(line) if line["table"].is_string() => drop(target(&line)?),
+            Some(line) if line["rows"] == json!(rows) && line["sha256"] == json!(digest) => return Ok(rows),
+            _ => return Err(Error::Backup(format!("the backup is damaged or cut off behind row {rows}"))),
+        }
+    }
+}
+
+/// The table and columns that a line names.
+fn target(line: &Value) -> Result<(&'static Table, Vec<&'static Column>)> {
+    let unknown =
+        || Error::Backup(format!("the backup has a table or column that this adjutant does not know: {line}"));
+    let table = TABLES.iter().find(|table| line["table"] == json!(table.name)).ok_or_else(unknown)?;
+    let wanted = line["columns"].as_array().ok_or_else(unknown)?;
+    let columns = wanted.iter().map(|name| table.columns.iter().find(|column| *name == json!(column.name())));
+    Ok((table, columns.collect::<Option<_>>().ok_or_else(unknown)?))
+}
+
+async fn insert(conn: &mut Conn, table: &Table, columns: &[&Column], values: &[Value]) -> Result<()> {
+    let mut insert = Statement::default();
+    insert.push("INSERT INTO ").push(table.name).push(" (");
+    for (at, column) in columns.iter().enumerate() {
+        insert.push(if at > 0 { ", " } else { "" }).push(column.name());
+    }
+    insert.push(") VALUES (");
+    for (at, column) in columns.iter().enumerate() {
+        insert.push(if at > 0 { ", " } else { "" });
+        let value = values.get(at).unwrap_or(&Value::Null);
+        insert.bind(match column {
+            Text(_) => Arg::from(value.as_str()),
+            Int(_) => Arg::from(value.as_i64()),
+        });
+    }
+    insert.push(")");
+    conn.run(insert).await.map(drop)
+}
+
+/// The lines of a file as JSON, with the digest of what was read so far.
+struct Lines {
+    path: PathBuf,
+    reader: BufReader<tokio::fs::File>,
+    digest: Sha256,
+}
+
+impl Lines {
+    async fn open(path: &Path) -> Result<Self> {
+        let file = tokio::fs::File::open(path).await;
+        let file = file.map_err(|source| Error::File { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), reader: BufReader::new(file), digest: Sha256::new() })
+    }
+
+    async fn next(&mut self) -> Result<Option<Value>> {
+        let mut line = String::new();
+        let read = self.reader.read_line(&mut line).await;
+        if read.map_err(|source| Error::File { path: self.path.clone(), source })? == 0 {
+            return Ok(None);
+        }
+        self.digest.update(&line);
+        let value = serde_json::from_str(&line);
+        value.map(Some).map_err(|_| Error::Backup("the backup has a line that is not JSON".to_owned()))
+    }
+}
+
+fn line(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,64 @@
+//! All that belongs to one user: given out, taken in, or erased (OPS-7).
+
+use model::UserId;
+use model::conversation::{Conversation, Message};
+use model::task::Task;
+
+use crate::conn::{Conn, args};
+use crate::{Result, conversations, tasks};
+
+/// A conversation with everything said in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dialogue {
+    pub conversation: Conversation,
+    pub messages: Vec<Message>,
+}
+
+/// How many things came in, and how many were there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    pub added: usize,
+    pub skipped: usize,
+}
+
+/// Adds tasks with their ids and times; one whose id the user has already is left alone.
+pub async fn import_tasks(conn: &mut Conn, owner: UserId, list: &[Task]) -> Result<Imported> {
+    let mut imported = Imported::default();
+    for task in list {
+        imported.count(tasks::add_if_new(conn, owner, task).await?);
+    }
+    Ok(imported)
+}
+
+/// Adds conversations; one whose id is taken is left alone.
+pub async fn import_conversations(conn: &mut Conn, owner: UserId, list: &[Dialogue]) -> Result<Imported> {
+    let mut imported = Imported::default();
+    for Dialogue { conversation, messages } in list {
+        imported.count(conversations::add_if_new(conn, owner, conversation, messages).await?);
+    }
+    Ok(imported)
+}
+
+/// Removes everything the user has, for good: this cannot be undone.
+pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
+    for sql in [
+        "DELETE FROM tasks WHERE owner = $1",
+        "DELETE FROM task_changes WHERE owner = $1",
+        "DELETE FROM messages WHERE owner = $1",
+        "DELETE FROM conversations WHERE owner = $1",
+        "DELETE FROM idempotency_keys WHERE owner = $1",
+    ] {
+        conn.run((sql, args![owner])).await?;
+    }
+    Ok(())
+}
+
+impl Imported {
+    fn count(&mut self, added: bool) {
+        if added {
+            self.added += 1;
+        } else {
+            self.skipped += 1;
+        }
+    }
+}

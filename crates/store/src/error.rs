@@ -1,0 +1,53 @@
+//! Why the store could not do what it was asked.
+
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("this user has nothing under that id")]
+    NotFound,
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    #[error("the request with this idempotency key is still at work")]
+    KeyBusy,
+    #[error("the database was written by a newer adjutant (schema {found}, this one knows {known}): update adjutant")]
+    NewerSchema { found: i64, known: i64 },
+    #[error("the migration {version} of the database differs from the one in this program")]
+    ChangedMigration { version: i64 },
+    #[error("the data directory {} is in use by another adjutant{}", path.display(), at.as_deref().map(|at| format!(" at {at}")).unwrap_or_default())]
+    InUse { path: PathBuf, at: Option<String> },
+    #[error("the database URL is not valid: {0}")]
+    Url(String),
+    #[error("the database is not available: {0}")]
+    Unavailable(String),
+    #[error("{0}")]
+    Backup(String),
+    #[error("the file {} could not be used: {source}", path.display())]
+    File { path: PathBuf, source: std::io::Error },
+    #[error("the database refused a statement: {0}")]
+    Database(sqlx::Error),
+    #[error("a stored value cannot be read: {0}")]
+    Corrupt(String),
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed => Self::Unavailable(error.to_string()),
+            sqlx::Error::Configuration(error) => Self::Url(error.to_string()),
+            // 57P0x: the server is shutting down or starting up; 53xxx: it is out of connections, memory or disk.
+            sqlx::Error::Database(ref inner)
+                if inner.code().is_some_and(|code| code.starts_with("57P0") || code.starts_with("53")) =>
+            {
+                Self::Unavailable(inner.to_string())
+            }
+            other => Self::Database(other),
+        }
+    }
+}

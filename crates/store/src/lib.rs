@@ -1,0 +1,144 @@
+//! Everything adjutant keeps, in SQLite or PostgreSQL, and every SQL statement there is.
+//!
+//! A function here takes the connection it works on and, first of all, the owner: there is none that fetches a row by
+//! its id alone. The exceptions are what an operator does to the whole database: [`backup`] and [`housekeeping`].
+//! What [`Store::write`] has answered is on disk.
+
+pub mod backup;
+mod conn;
+pub mod conversations;
+pub mod data;
+mod error;
+pub mod housekeeping;
+pub mod idempotency;
+pub mod lock;
+mod migrations;
+pub mod page;
+mod postgres;
+mod sqlite;
+pub mod tasks;
+pub mod tokens;
+pub mod undo;
+
+use std::path::PathBuf;
+
+use futures::future::BoxFuture;
+use tokio::sync::oneshot;
+
+pub use conn::Conn;
+pub use error::{Error, Result};
+
+use postgres::Postgres;
+use sqlite::{Sqlite, Verdict};
+
+/// Where the data is.
+#[derive(Clone, Debug)]
+pub enum Location {
+    /// A file; created where it is missing.
+    Sqlite(PathBuf),
+    /// A `postgres://` URL.
+    Postgres(String),
+}
+
+/// What SQLite does before a write is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Waits for the disk: survives a power cut.
+    #[default]
+    Full,
+    /// Leaves it to the operating system: survives a crash of the program, not of the machine.
+    Normal,
+}
+
+/// A cheap handle to the database.
+#[derive(Clone, Debug)]
+pub struct Store {
+    db: Db,
+}
+
+#[derive(Clone, Debug)]
+enum Db {
+    Sqlite(Sqlite),
+    Postgres(Postgres),
+}
+
+impl Store {
+    /// Connects and brings the schema up to date; refuses a schema newer than this program.
+    pub async fn open(location: &Location, durability: Durability) -> Result<Self> {
+        let db = match location {
+            Location::Sqlite(path) => {
+                migrations::sqlite(path).await?;
+                Db::Sqlite(Sqlite::open(path, durability).await?)
+            }
+            Location::Postgres(url) => Db::Postgres(Postgres::open(url).await?),
+        };
+        Ok(Self { db })
+    }
+
+    /// Runs `job` in a transaction and answers once it is committed. An error of the job leaves nothing behind. A caller
+    /// that stops waiting does not stop the job.
+    pub async fn write<T, F>(&self, job: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
+    {
+        match &self.db {
+            Db::Postgres(postgres) => postgres.write(job).await,
+            Db::Sqlite(sqlite) => {
+                let (answer, answered) = oneshot::channel();
+                sqlite
+                    .submit(Box::new(move |conn| {
+                        Box::pin(async move {
+                            let result = job(conn).await;
+                            Verdict {
+                                keep: result.is_ok(),
+                                answer: Box::new(move |committed| {
+                                    // A result that was an error was rolled back, whatever became of the others.
+                                    let _ = answer.send(result.and_then(|value| committed.map(|()| value)));
+                                }),
+                            }
+                        })
+                    }))
+                    .await?;
+                answered.await.map_err(|_| Error::Unavailable("the write was not carried out".to_owned()))?
+            }
+        }
+    }
+
+    /// A connection for one request's reads.
+    pub async fn reader(&self) -> Result<Conn> {
+        match &self.db {
+            Db::Sqlite(sqlite) => sqlite.reader().await,
+            Db::Postgres(postgres) => postgres.reader().await,
+        }
+    }
+
+    /// A connection that sees the database as it is now, whatever is written meanwhile.
+    pub async fn snapshot(&self) -> Result<Conn> {
+        match &self.db {
+            Db::Sqlite(sqlite) => sqlite.snapshot().await,
+            Db::Postgres(postgres) => postgres.snapshot().await,
+        }
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<()> {
+        self.reader().await?.first(("SELECT 1", [])).await.map(drop)
+    }
+
+    /// `sqlite` or `postgres`.
+    pub fn kind(&self) -> &'static str {
+        match &self.db {
+            Db::Sqlite(_) => "sqlite",
+            Db::Postgres(_) => "postgres",
+        }
+    }
+
+    /// How many writes wait to be carried out.
+    pub fn waiting_writes(&self) -> usize {
+        match &self.db {
+            Db::Sqlite(sqlite) => sqlite.waiting(),
+            Db::Postgres(postgres) => postgres.waiting(),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! PostgreSQL: a pool of connections, a transaction a write.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use sqlx::ConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+
+use crate::conn::{Conn, Inner};
+use crate::{Error, Result, migrations};
+
+const CONNECTIONS: u32 = 16;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Postgres {
+    pool: PgPool,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Postgres {
+    pub(crate) async fn open(url: &str) -> Result<Self> {
+        let options = PgConnectOptions::from_str(url)?
+            .application_name("adjutant")
+            // A client that dies in the middle must not hold its locks for ever.
+            .options([("idle_in_transaction_session_timeout", "60s"), ("lock_timeout", "20s")])
+            .disable_statement_logging();
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(Duration::from_secs(10))
+            .connect_with(options)
+            .await?;
+        migrations::postgres(&pool).await?;
+        Ok(Self { pool, waiting: Arc::default() })
+    }
+
+    /// In a task of its own, so that a caller that goes away does not cut a transaction in the middle.
+    pub(crate) async fn write<T, F>(&self, job: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
+    {
+        let pool = self.pool.clone();
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let result = tokio::spawn(async move {
+            let mut conn = Conn(Inner::PostgresTx(pool.begin().await?));
+            let value = job(&mut conn).await?;
+            if let Inner::PostgresTx(transaction) = conn.0 {
+                transaction.commit().await?;
+            }
+            Ok(value)
+        })
+        .await;
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        result.map_err(|error| Error::Unavailable(error.to_string()))?
+    }
+
+    pub(crate) async fn reader(&self) -> Result<Conn> {
+        Ok(Conn(Inner::PostgresReader(self.pool.acquire().await?)))
+    }
+
+    pub(crate) async fn snapshot(&self) -> Result<Conn> {
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        Ok(Conn(Inner::PostgresTx(self.pool.begin_with(begin).await?)))
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,206 @@
+//! Tasks, each under its owner. Every change leaves a step that can be undone.
+
+use jiff::Timestamp;
+use model::UserId;
+use model::due::Due;
+use model::task::{Change, Filter, Priority, Status, Task};
+use uuid::Uuid;
+
+use crate::conn::{Arg, Conn, Row, Statement, args};
+use crate::page::{Cursor, Page};
+use crate::undo::{self, Kind};
+use crate::{Error, Result};
+
+const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
+     completed_at";
+
+/// Adds a task that [`model::task::Draft::check`] made.
+pub async fn create(conn: &mut Conn, owner: UserId, task: &Task, step: Uuid) -> Result<()> {
+    put(conn, owner, task).await?;
+    undo::record(conn, owner, step, Kind::Created, task.id, None).await
+}
+
+pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Task> {
+    select(conn, owner, id, false).await?.ok_or(Error::NotFound)
+}
+
+/// One page, oldest first.
+pub async fn list(
+    conn: &mut Conn,
+    owner: UserId,
+    filter: &Filter,
+    after: Option<&Cursor>,
+    limit: i64,
+) -> Result<Page<Task>> {
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE owner = ").bind(owner);
+    restrict(&mut select, filter);
+    if let Some(cursor) = after {
+        select.push(" AND (created_at, id) > (").bind(cursor.sort).push(", ").bind(cursor.id.as_str()).push(")");
+    }
+    select.push(" ORDER BY created_at, id LIMIT ").bind(limit + 1);
+    let rows = conn.all(select).await?;
+    let tasks = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
+    Ok(Page::cut(tasks, limit, |task| Cursor { sort: task.created_at.as_microsecond(), id: task.id.to_string() }))
+}
+
+/// Applies a change; one that says nothing new leaves no step.
+pub async fn change(
+    conn: &mut Conn,
+    owner: UserId,
+    id: Uuid,
+    change: &Change,
+    now: Timestamp,
+    step: Uuid,
+) -> Result<Task> {
+    let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
+    let after = change.apply(&before, now);
+    if after != before {
+        put(conn, owner, &after).await?;
+        let completed = before.status == Status::Pending && after.status == Status::Completed;
+        let kind = if completed { Kind::Completed } else { Kind::Updated };
+        undo::record(conn, owner, step, kind, id, Some(&before)).await?;
+    }
+    Ok(after)
+}
+
+pub async fn delete(conn: &mut Conn, owner: UserId, id: Uuid, step: Uuid) -> Result<Task> {
+    let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
+    remove(conn, owner, id).await?;
+    undo::record(conn, owner, step, Kind::Deleted, id, Some(&before)).await?;
+    Ok(before)
+}
+
+/// Adds the task unless the owner has one under that id; says whether it did.
+pub(crate) async fn add_if_new(conn: &mut Conn, owner: UserId, task: &Task) -> Result<bool> {
+    if select(conn, owner, task.id, false).await?.is_some() {
+        return Ok(false);
+    }
+    put(conn, owner, task).await?;
+    Ok(true)
+}
+
+/// Writes the task as it is, over whatever the owner has under that id.
+pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<()> {
+    let tags = serde_json::to_string(&task.tags).map_err(|error| Error::Corrupt(error.to_string()))?;
+    let due_at = task.due_date.as_ref().and_then(Due::moment);
+    let values = args![
+        owner,
+        task.id,
+        task.title.as_str(),
+        task.description.as_deref(),
+        task.status.as_str(),
+        task.priority.as_str(),
+        task.due_date.map(|due| due.to_string()),
+        due_at,
+        task.recurrence.as_deref(),
+        tags,
+        tag_keys(&task.tags),
+        search_text(task),
+        task.created_at,
+        task.updated_at,
+        task.completed_at,
+    ];
+    let sql = "INSERT INTO tasks (owner, id, title, description, status, priority, due_date, due_at, recurrence, tags, \
+               tag_keys, search, created_at, updated_at, completed_at) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+               ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, description = excluded.description, \
+               status = excluded.status, priority = excluded.priority, due_date = excluded.due_date, \
+               due_at = excluded.due_at, recurrence = excluded.recurrence, tags = excluded.tags, \
+               tag_keys = excluded.tag_keys, search = excluded.search, created_at = excluded.created_at, \
+               updated_at = excluded.updated_at, completed_at = excluded.completed_at";
+    conn.run((sql, values)).await.map(drop)
+}
+
+pub(crate) async fn remove(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<()> {
+    conn.run(("DELETE FROM tasks WHERE owner = $1 AND id = $2", args![owner, id])).await.map(drop)
+}
+
+/// `to_change` keeps others from changing the row until the transaction ends; SQLite has one writer anyway.
+pub(crate) async fn select(conn: &mut Conn, owner: UserId, id: Uuid, to_change: bool) -> Result<Option<Task>> {
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS).push(" FROM tasks WHERE owner = ").bind(owner).push(" AND id = ").bind(id);
+    if to_change && !conn.is_sqlite() {
+        select.push(" FOR UPDATE");
+    }
+    conn.first(select).await?.as_ref().map(read).transpose()
+}
+
+fn restrict(select: &mut Statement<'_>, filter: &Filter) {
+    if let Some(status) = filter.status {
+        select.push(" AND status = ").bind(status.as_str());
+    }
+    if let Some(priority) = filter.priority {
+        select.push(" AND priority = ").bind(priority.as_str());
+    }
+    if let Some(tag) = &filter.tag {
+        select
+            .push(" AND tag_keys LIKE ")
+            .bind(containing(&format!("\n{}\n", tag.to_lowercase())))
+            .push(" ESCAPE '\\'");
+    }
+    if let Some(text) = &filter.text {
+        select.push(" AND search LIKE ").bind(containing(&text.to_lowercase())).push(" ESCAPE '\\'");
+    }
+    if let Some(reference) = &filter.reference {
+        let name = escaped(&reference.to_lowercase());
+        select.push(" AND (id LIKE ").bind(format!("{name}%")).push(" ESCAPE '\\'");
+        select.push(" OR id LIKE ").bind(format!("%{name}")).push(" ESCAPE '\\'");
+        select.push(" OR search LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\')");
+    }
+    if let Some(period) = &filter.due {
+        select.push(" AND due_date IS NOT NULL AND ((due_at IS NULL");
+        between(select, "due_date", period.from_day.map(|d| d.to_string()), period.to_day.map(|d| d.to_string()));
+        select.push(") OR (due_at IS NOT NULL");
+        between(select, "due_at", period.from_at, period.to_at);
+        select.push("))");
+    }
+}
+
+fn between<'a, T: Into<Arg<'a>>>(select: &mut Statement<'a>, column: &'static str, from: Option<T>, to: Option<T>) {
+    if let Some(from) = from {
+        select.push(" AND ").push(column).push(" >= ").bind(from);
+    }
+    if let Some(to) = to {
+        select.push(" AND ").push(column).push(" < ").bind(to);
+    }
+}
+
+fn read(row: &Row) -> Result<Task> {
+    let due_date = row.maybe_text(5)?.map(|due| Due::parse("due_date", &due, &jiff::tz::TimeZone::UTC)).transpose();
+    Ok(Task {
+        id: row.parsed(0, Uuid::try_parse)?,
+        title: row.text(1)?,
+        description: row.maybe_text(2)?,
+        status: row.parsed(3, |word| Status::parse("status", word))?,
+        priority: row.parsed(4, |word| Priority::parse("priority", word))?,
+        due_date: due_date.map_err(|error| Error::Corrupt(error.to_string()))?,
+        recurrence: row.maybe_text(6)?,
+        tags: row.parsed(7, |json| serde_json::from_str(json))?,
+        created_at: row.time(8)?,
+        updated_at: row.time(9)?,
+        completed_at: row.maybe_time(10)?,
+    })
+}
+
+fn search_text(task: &Task) -> String {
+    format!("{}\n{}", task.title, task.description.as_deref().unwrap_or_default()).to_lowercase()
+}
+
+fn tag_keys(tags: &[String]) -> String {
+    let mut keys = String::from("\n");
+    for tag in tags {
+        keys.push_str(&tag.to_lowercase());
+        keys.push('\n');
+    }
+    keys
+}
+
+/// A LIKE pattern for text that contains `part`, whatever characters `part` has.
+pub(crate) fn containing(part: &str) -> String {
+    format!("%{}%", escaped(part))
+}
+
+fn escaped(part: &str) -> String {
+    part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}

@@ -1,0 +1,18 @@
+//! Tokens that were taken back before their time.
+
+use jiff::Timestamp;
+
+use crate::Result;
+use crate::conn::{Conn, args};
+
+/// `id` is the token's `jti`, or a digest of a token that has none.
+pub async fn revoke(conn: &mut Conn, id: &str, expires_at: Timestamp, now: Timestamp) -> Result<()> {
+    let sql = "INSERT INTO revoked_tokens (id, revoked_at, expires_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING";
+    conn.run((sql, args![id, now, expires_at])).await.map(drop)
+}
+
+/// The ids of all revoked tokens that would still be valid.
+pub async fn revoked(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
+    let rows = conn.all(("SELECT id FROM revoked_tokens WHERE expires_at > $1", args![now])).await?;
+    rows.iter().map(|row| row.text(0)).collect()
+}

@@ -1,0 +1,111 @@
+//! Backups: whole or refused, and from either database into the other.
+
+use model::task::Filter;
+use store::backup::{Backup, restore, tables};
+use store::{Error, Location, tasks};
+
+use crate::{Bench, on_both, write};
+
+on_both!(everything_comes_back, half_a_backup_changes_nothing, every_table_is_in_it, a_snapshot_stands_still);
+
+async fn backup(bench: &Bench) -> String {
+    let mut backup = Backup::begin(&bench.store, bench.now()).await.unwrap();
+    let mut text = String::new();
+    while let Some(chunk) = backup.next().await.unwrap() {
+        text.push_str(&chunk);
+    }
+    text
+}
+
+async fn restored(bench: &Bench, text: &str) -> store::Result<u64> {
+    let file = bench.dir().join("backup.jsonl");
+    std::fs::write(&file, text).unwrap();
+    restore(&bench.store, file).await
+}
+
+async fn titles(bench: &Bench) -> Vec<String> {
+    let mut reader = bench.store.reader().await.unwrap();
+    let page = tasks::list(&mut reader, bench.alice, &Filter::default(), None, 2000).await.unwrap();
+    page.rows.into_iter().map(|task| task.title).collect()
+}
+
+async fn everything_comes_back(bench: Bench) {
+    // OPS-7; more rows than one chunk holds
+    for n in 0..1001 {
+        bench.add(bench.alice, bench.titled(&format!("{n} “quoted”\u{2028}"))).await;
+    }
+    let (before, text) = (titles(&bench).await, backup(&bench).await);
+    let alice = bench.alice;
+    write!(bench, tx => store::data::erase(tx, alice)).unwrap();
+    let late = bench.add(alice, bench.titled("written after the backup")).await;
+    assert_eq!(restored(&bench, &text).await.unwrap(), 1001 + 50, "tasks and the steps that can be undone");
+    assert_eq!(titles(&bench).await, before);
+    assert!(!before.contains(&late.title));
+
+    // and into the other kind of database
+    let other = match bench.location {
+        Location::Sqlite(_) => Bench::postgres().await,
+        Location::Postgres(_) => Bench::sqlite().await,
+    };
+    restored(&other, &text).await.unwrap();
+    assert_eq!(titles(&other).await, before);
+    let same = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let (mut ours, mut theirs) = (same(&text), same(&backup(&other).await));
+    // The digests differ by the header's time.
+    ours.pop();
+    theirs.pop();
+    assert_eq!(ours, theirs);
+}
+
+async fn half_a_backup_changes_nothing(bench: Bench) {
+    for n in 0..3 {
+        bench.add(bench.alice, bench.titled(&n.to_string())).await;
+    }
+    let text = backup(&bench).await;
+    let lines: Vec<_> = text.lines().collect();
+    let without_a_row = text.replacen(lines[3], "", 1).replacen("\n\n", "\n", 1);
+    let edited = text.replace("\"pending\"", "\"completed\"");
+    let newer = text.replace("\"schema\":1", "\"schema\":99");
+    let foreign = text.replace("\"table\":\"tasks\"", "\"table\":\"users; DROP TABLE tasks\"");
+    let cut = &text[..text.len() / 2];
+    for wrong in ["", "{}", "hello", cut, &without_a_row, &edited, &newer, &foreign] {
+        let error = restored(&bench, wrong).await.unwrap_err();
+        assert!(matches!(error, Error::Backup(_) | Error::NewerSchema { .. }), "{error}");
+        assert_eq!(titles(&bench).await, ["0", "1", "2"]);
+    }
+}
+
+async fn every_table_is_in_it(bench: Bench) {
+    let mut known: Vec<(String, String)> =
+        tables().flat_map(|(t, columns)| columns.into_iter().map(move |c| (t.to_owned(), c.to_owned()))).collect();
+    let mut there = match &bench.location {
+        Location::Sqlite(path) => {
+            let sql = "SELECT m.name, p.name FROM sqlite_master m, pragma_table_info(m.name) p WHERE m.type = 'table'";
+            let url = format!("sqlite://{}", path.display());
+            let mut conn = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url).await.unwrap();
+            sqlx::query_as::<_, (String, String)>(sql).fetch_all(&mut conn).await.unwrap()
+        }
+        Location::Postgres(url) => {
+            let sql = "SELECT table_name::text, column_name::text FROM information_schema.columns \
+                       WHERE table_schema = 'public'";
+            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+            sqlx::query_as::<_, (String, String)>(sql).fetch_all(&mut conn).await.unwrap()
+        }
+    };
+    there.retain(|(table, _)| table != "_sqlx_migrations");
+    known.sort();
+    there.sort();
+    assert_eq!(known, there);
+}
+
+async fn a_snapshot_stands_still(bench: Bench) {
+    bench.add(bench.alice, bench.titled("before")).await;
+    let mut running = Backup::begin(&bench.store, bench.now()).await.unwrap();
+    let mut text = running.next().await.unwrap().unwrap();
+    text.push_str(&running.next().await.unwrap().unwrap());
+    bench.add(bench.alice, bench.titled("meanwhile")).await;
+    while let Some(chunk) = running.next().await.unwrap() {
+        text.push_str(&chunk);
+    }
+    assert!(text.contains("before") && !text.contains("meanwhile"));
+}

@@ -1,0 +1,64 @@
+//! Many writers at once: everything acknowledged is there, changes of one task do not overwrite each other.
+
+use model::User;
+use model::task::{Filter, Limits, Patch};
+use store::tasks;
+
+use crate::{Bench, on_both, write};
+
+on_both!(all_that_was_answered_is_there, no_change_is_lost, one_bad_job_spoils_no_other);
+
+async fn all_that_was_answered_is_there(bench: Bench) {
+    let writes = (0..300).map(|n| bench.add(bench.alice, bench.titled(&format!("{n}"))));
+    let mut written = futures::future::join_all(writes).await;
+    written.sort_by_key(|task| (task.created_at, task.id));
+    let mut reader = bench.store.reader().await.unwrap();
+    let rows = tasks::list(&mut reader, bench.alice, &Filter::default(), None, 1000).await.unwrap().rows;
+    assert_eq!(rows, written);
+    assert_eq!(bench.store.waiting_writes(), 0);
+}
+
+async fn no_change_is_lost(bench: Bench) {
+    let task = bench.add(bench.alice, bench.titled("0")).await;
+    let user = User::local(jiff::tz::TimeZone::UTC);
+    let patches = [
+        Patch { title: Some("new".into()), ..Patch::default() },
+        Patch { description: Some(Some("words".into())), ..Patch::default() },
+        Patch { priority: Some("high".into()), ..Patch::default() },
+        Patch { due_date: Some(Some("2026-02-01".into())), ..Patch::default() },
+        Patch { tags: Some(vec!["t".into()]), ..Patch::default() },
+        Patch { status: Some("completed".into()), ..Patch::default() },
+    ];
+    let changes = patches.map(|patch| patch.check(Limits::default(), &user).unwrap()).map(|change| {
+        let (bench, alice, now, step) = (&bench, bench.alice, bench.now(), bench.clock.id());
+        async move { write!(bench, tx => tasks::change(tx, alice, task.id, &change, now, step)).unwrap() }
+    });
+    futures::future::join_all(changes).await;
+    let after = tasks::get(&mut bench.store.reader().await.unwrap(), bench.alice, task.id).await.unwrap();
+    assert_eq!(after.title, "new");
+    assert_eq!(after.description.as_deref(), Some("words"));
+    assert_eq!((after.priority, after.tags.len()), (model::task::Priority::High, 1));
+    assert!(after.due_date.is_some() && after.completed_at.is_some());
+}
+
+async fn one_bad_job_spoils_no_other(bench: Bench) {
+    let bad = (0..20).map(|n| {
+        let bench = &bench;
+        async move {
+            let job: store::Result<()> = bench
+                .write(move |_| {
+                    Box::pin(async move {
+                        assert!(n % 2 == 0, "a job that panics");
+                        Err(store::Error::NotFound)
+                    })
+                })
+                .await;
+            assert!(job.is_err());
+        }
+    });
+    let good = (0..20).map(|n| bench.add(bench.alice, bench.titled(&format!("{n}"))));
+    let (_, good) = futures::join!(futures::future::join_all(bad), futures::future::join_all(good));
+    let mut reader = bench.store.reader().await.unwrap();
+    let rows = tasks::list(&mut reader, bench.alice, &Filter::default(), None, 50).await.unwrap().rows;
+    assert_eq!(rows.len(), good.len());
+}

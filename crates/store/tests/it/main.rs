@@ -1,0 +1,102 @@
+//! The conformance suite: every function of the store, on SQLite and on PostgreSQL.
+
+mod backup;
+mod concurrency;
+mod conversations;
+mod data;
+mod housekeeping;
+mod idempotency;
+mod migrations;
+mod tasks;
+mod tokens;
+mod undo;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use model::task::{Draft, Limits, Task};
+use model::{Clock, User, UserId};
+use store::{Durability, Location, Store};
+use uuid::Uuid;
+
+/// An empty store of one kind, two users, and a clock that stands still.
+pub struct Bench {
+    pub store: Store,
+    pub location: Location,
+    pub alice: UserId,
+    pub bob: UserId,
+    pub clock: Clock,
+    _dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub async fn sqlite() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let location = Location::Sqlite(dir.path().join("adjutant.db"));
+        Self::open(location, dir).await
+    }
+
+    pub async fn postgres() -> Self {
+        let url = testkit::postgres::database().await.unwrap();
+        Self::open(Location::Postgres(url), tempfile::tempdir().unwrap()).await
+    }
+
+    async fn open(location: Location, dir: tempfile::TempDir) -> Self {
+        let store = Store::open(&location, Durability::Normal).await.unwrap();
+        let clock = Clock::manual("2026-01-10T12:00:00Z".parse().unwrap());
+        let user = |n| UserId::new(Uuid::from_u128(n));
+        Self { store, location, alice: user(0xa11ce), bob: user(0xb0b), clock, _dir: dir }
+    }
+
+    pub fn dir(&self) -> &std::path::Path {
+        self._dir.path()
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A checked task that is not stored yet.
+    pub fn draft(&self, draft: Draft) -> Task {
+        let user = User::local(TimeZone::get("Europe/Berlin").unwrap());
+        draft.check(Limits::default(), &self.clock, &user).unwrap()
+    }
+
+    pub fn titled(&self, title: &str) -> Task {
+        self.draft(Draft { title: title.to_owned(), ..Draft::default() })
+    }
+
+    /// Stores a task for `owner`, a second after the last one.
+    pub async fn add(&self, owner: UserId, task: Task) -> Task {
+        self.clock.advance(std::time::Duration::from_secs(1));
+        let (stored, step) = (task.clone(), self.clock.id());
+        self.write(move |tx| Box::pin(async move { store::tasks::create(tx, owner, &stored, step).await }))
+            .await
+            .unwrap();
+        task
+    }
+
+    pub async fn write<T, F>(&self, job: F) -> store::Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut store::Conn) -> futures::future::BoxFuture<'c, store::Result<T>> + Send + 'static,
+    {
+        self.store.write(job).await
+    }
+}
+
+/// `write!(bench, tx => expression)`: one expression in a transaction.
+#[macro_export]
+macro_rules! write {
+    ($bench:expr, $tx:ident => $work:expr) => {
+        $bench.write(move |$tx| Box::pin(async move { $work.await })).await
+    };
+}
+
+/// Turns `async fn name(bench: Bench)` into a test on each database.
+#[macro_export]
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {
+        mod sqlite { $( #[tokio::test] async fn $name() { super::$name($crate::Bench::sqlite().await).await } )* }
+        mod postgres { $( #[tokio::test] async fn $name() { super::$name($crate::Bench::postgres().await).await } )* }
+    };
+}

@@ -1,0 +1,51 @@
+//! Migrations: nodes may start together, data survives a restart, a newer schema is refused untouched.
+
+use model::task::Filter;
+use store::{Durability, Error, Location, Store, tasks};
+
+use crate::{Bench, on_both};
+
+on_both!(opening_again_keeps_the_data, a_newer_schema_is_refused);
+
+async fn opening_again_keeps_the_data(bench: Bench) {
+    let task = bench.add(bench.alice, bench.titled("still here")).await;
+    let again = Store::open(&bench.location, Durability::Full).await.unwrap();
+    let page = tasks::list(&mut again.reader().await.unwrap(), bench.alice, &Filter::default(), None, 50).await;
+    assert_eq!(page.unwrap().rows, [task]);
+}
+
+async fn a_newer_schema_is_refused(bench: Bench) {
+    let sql = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+               VALUES (999, 'the future', true, 'x', 0)";
+    match &bench.location {
+        Location::Sqlite(path) => {
+            let url = format!("sqlite://{}", path.display());
+            let mut conn = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url).await.unwrap();
+            sqlx::raw_sql(sql).execute(&mut conn).await.unwrap();
+        }
+        Location::Postgres(url) => {
+            let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+            sqlx::raw_sql(sql).execute(&mut conn).await.unwrap();
+        }
+    }
+    let refused = Store::open(&bench.location, Durability::Full).await.unwrap_err();
+    assert!(matches!(refused, Error::NewerSchema { found: 999, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn nodes_may_start_together() {
+    let url = testkit::postgres::database().await.unwrap();
+    let location = Location::Postgres(url);
+    let nodes = (0..8).map(|_| Store::open(&location, Durability::Full));
+    for node in futures::future::join_all(nodes).await {
+        node.unwrap().ping().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_reached_says_so() {
+    for url in ["postgres://adjutant@127.0.0.1:1/none", "not a url"] {
+        let error = Store::open(&Location::Postgres(url.into()), Durability::Full).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable(_) | Error::Url(_)), "{error:?}");
+    }
+}
