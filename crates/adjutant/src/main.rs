@@ -1,2 +1,45 @@
-//! Placeholder.
-fn main() {}
+//! The program `adjutant`: reads the command line and the configuration, wires the parts together, runs one command.
+
+mod cli;
+mod client;
+mod commands;
+mod config;
+mod exit;
+mod logging;
+mod output;
+mod telemetry;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // Fails only where a provider is installed already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(exit::code_of(&error) as u8)
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let Cli { global, command } = cli;
+    match command {
+        Command::Serve { listen } => commands::serve::run(&global, listen.as_deref()),
+        Command::Config(command) => commands::config::run(&global, &command),
+        Command::Completions { shell } => commands::manual::completions(shell),
+        Command::Man => commands::manual::man(),
+        Command::Doctor => wire::small_runtime()?.block_on(commands::doctor::run(&global)),
+        command => wire::small_runtime()?.block_on(commands::client(&global, command)),
+    }
+}

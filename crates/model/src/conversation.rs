@@ -134,6 +134,20 @@ pub struct ToolCall {
     pub duration_ms: u64,
 }
 
+impl Conversation {
+    /// Holds a conversation that was made elsewhere to the rules of those made here.
+    pub fn check(self) -> Result<Self, Invalid> {
+        Ok(Self { title: title(&self.title), ..self })
+    }
+}
+
+impl Message {
+    /// Holds a message that was made elsewhere to the rules of those made here.
+    pub fn check(self) -> Result<Self, Invalid> {
+        Ok(Self { content: text::required("content", &self.content, usize::MAX)?, ..self })
+    }
+}
+
 /// A message for the chat: cleaned, 1 to `max` characters.
 pub fn input(field: &str, message: &str, max: usize) -> Result<String, Invalid> {
     text::required(field, message, max)

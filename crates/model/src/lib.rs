@@ -9,7 +9,7 @@ pub mod conversation;
 pub mod due;
 pub mod invalid;
 pub mod recurrence;
-//pub mod redact;
+pub mod redact;
 pub mod reminder;
 pub mod task;
 pub mod text;

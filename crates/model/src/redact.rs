@@ -12,6 +12,8 @@ mod pem;
 mod prose;
 mod scan;
 mod shapes;
+#[cfg(test)]
+mod tests;
 mod urls;
 mod values;
 
@@ -145,7 +147,7 @@ impl Redactor {
     fn scanned<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut scan = Scan::new(text);
         for hit in self.finder.find_overlapping_iter(text) {
-            if hit.start() < scan.done() {
+            if !scan.reaches(hit.start()) {
                 continue;
             }
             match self.triggers[hit.pattern()] {

@@ -27,6 +27,7 @@ pub struct Reminder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ReminderStatus)]
 pub enum Status {
     Scheduled,
     Done,
@@ -36,6 +37,7 @@ pub enum Status {
 /// A reminder as somebody asks for it.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ReminderDraft)]
 pub struct Draft {
     pub task_id: String,
     /// RFC 3339, or a date and time in the user's zone.

@@ -37,6 +37,7 @@ pub struct Task {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = TaskStatus)]
 pub enum Status {
     Pending,
     Completed,
@@ -44,6 +45,7 @@ pub enum Status {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = TaskPriority)]
 pub enum Priority {
     Low,
     #[default]
@@ -111,16 +113,34 @@ impl Default for Limits {
     }
 }
 
+impl Task {
+    /// Holds a task that was made elsewhere to the rules of those made here.
+    pub fn check(self, limits: Limits) -> Result<Self, Invalid> {
+        let mut checks = Checks::default();
+        let title = checks.take(text::required_line("title", &self.title, limits.max_title_chars));
+        let description = checks.take(description(self.description.as_deref()));
+        let recurrence = checks.take(recurrence_of(self.recurrence.as_deref()));
+        let tags = checks.take(tags(&self.tags));
+        let completed_at = (self.status == Status::Completed).then_some(self.completed_at.unwrap_or(self.updated_at));
+        let task = (|| {
+            let (title, description, recurrence, tags) = (title?, description?, recurrence?, tags?);
+            Some(Self { title, description, recurrence, tags, completed_at, ..self })
+        })();
+        checks.finish(task)
+    }
+}
+
 /// A task as somebody asks for it.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = TaskDraft)]
 pub struct Draft {
     #[schema(min_length = 1, max_length = 200, examples("pay rent"))]
     pub title: String,
     #[schema(max_length = 1000)]
     pub description: Option<String>,
-    /// `low`, `medium` (default) or `high`.
-    #[schema(examples("high"))]
+    /// `medium` where it is not given.
+    #[schema(value_type = Option<Priority>, examples("high"))]
     pub priority: Option<String>,
     /// A date, RFC 3339, or a date and time in the user's zone.
     #[schema(examples("2026-01-31"))]
@@ -165,18 +185,19 @@ impl Draft {
 /// Changes to a task: absent leaves a field as it is, `null` empties it.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = TaskPatch)]
 pub struct Patch {
-    #[schema(min_length = 1, max_length = 200)]
     #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 200)]
     pub title: Option<String>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 1000)]
     pub description: Option<Option<String>>,
-    /// `pending` or `completed`.
     #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Status, required = false)]
     pub status: Option<String>,
-    /// `low`, `medium` or `high`.
     #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Priority, required = false)]
     pub priority: Option<String>,
     #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<String>, examples("2026-01-31"))]
@@ -186,7 +207,7 @@ pub struct Patch {
     pub recurrence: Option<Option<String>>,
     /// Replaces all tags.
     #[serde(default, deserialize_with = "present")]
-    #[schema(max_items = 20)]
+    #[schema(value_type = Vec<String>, required = false, max_items = 20)]
     pub tags: Option<Vec<String>>,
 }
 

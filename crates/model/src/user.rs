@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::tz::TimeZone;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Invalid;
@@ -13,8 +13,8 @@ use crate::Invalid;
 pub const ADMIN_SCOPE: &str = "adjutant:admin";
 
 /// Any UUID. Rows belong to it, and it is written in lower case everywhere so that one user is one text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct UserId(Uuid);
 
 impl UserId {
@@ -35,6 +35,20 @@ impl FromStr for UserId {
             Ok(id) if text.len() == 36 => Ok(Self(id)),
             _ => Err(Invalid::one("user_id", "uuid", "must be a UUID")),
         }
+    }
+}
+
+impl TryFrom<String> for UserId {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.parse()
+    }
+}
+
+impl From<UserId> for String {
+    fn from(id: UserId) -> Self {
+        id.to_string()
     }
 }
 

@@ -1,1 +1,55 @@
-//! Placeholder.
+//! The HTTP door: `/api/…`, health, metrics and documentation, with everything around a request that all of them share
+//! (ids, logs, limits, authentication, errors).
+//!
+//! A request passes [`request`] (id, log, time limit), [`guard`] (host and origin), [`auth`] (who is it, how often) and
+//! reaches a handler in [`api`], which speaks to the store in one call. Handlers know no SQL and no configuration file.
+
+mod api;
+pub mod app;
+pub mod auth;
+mod change;
+mod docs;
+mod guard;
+mod health;
+pub mod housekeeping;
+mod input;
+mod limit;
+mod metrics;
+mod problem;
+mod request;
+pub mod serve;
+pub mod settings;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::Redirect;
+use axum::routing::get;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use app::App;
+pub use problem::Problem;
+pub use settings::Settings;
+
+/// Every route there is.
+pub fn router(app: App) -> Router {
+    let (api, api_docs) = api::routes().split_for_parts();
+    let (open, mut description) = OpenApiRouter::with_openapi(docs::about())
+        .routes(routes!(health::health))
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::metrics))
+        .split_for_parts();
+    description.merge(api_docs);
+
+    api.route_layer(from_fn_with_state(app.clone(), auth::require))
+        .merge(open)
+        .merge(docs::pages(description))
+        .route("/", get(|| async { Redirect::temporary("/docs/") }))
+        .fallback(|| async { Problem::no_such_path() })
+        .method_not_allowed_fallback(|| async { Problem::method_not_allowed() })
+        .layer(guard::cors(app.clone()))
+        .layer(from_fn_with_state(app.clone(), guard::check))
+        .layer(from_fn_with_state(app.clone(), request::handle))
+        .with_state(app)
+}

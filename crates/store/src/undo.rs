@@ -15,6 +15,7 @@ pub const DEPTH: i64 = 50;
 /// What a step did to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = TaskChangeKind)]
 pub enum Kind {
     Created,
     Updated,

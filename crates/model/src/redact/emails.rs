@@ -44,10 +44,11 @@ fn domain_end(bytes: &[u8]) -> Option<usize> {
         if label.is_empty() || version {
             break;
         }
-        end += 1 + label.len();
-        if is_top_level(label) {
-            (found, last) = (Some(end), label);
+        let name = label.split(|b| *b == b'-').next().unwrap_or(label);
+        if is_top_level(name) {
+            (found, last) = (Some(end + 1 + name.len()), name);
         }
+        end += 1 + label.len();
     }
     let scale = matches!(first, [digits @ .., b'x'] if digits.iter().all(u8::is_ascii_digit) && !digits.is_empty());
     let call = found.is_some_and(|end| bytes.get(end) == Some(&b'('));

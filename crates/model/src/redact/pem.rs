@@ -19,13 +19,12 @@ pub(super) fn hide(scan: &mut Scan, start: usize) {
             break;
         }
         if matches!(b, b'"' | b'\'' | b'`') {
-            match joined(scan.bytes, end) {
-                Some(next) => end = next,
-                None => {
-                    end -= scan.bytes[body..end].iter().rev().take_while(|b| **b == b'\\').count();
-                    break;
-                }
-            }
+            let escapes = scan.bytes[body..end].iter().rev().take_while(|b| **b == b'\\').count();
+            let Some(next) = joined(scan.bytes, end, escapes) else {
+                end -= escapes;
+                break;
+            };
+            end = next;
         } else {
             end += 1;
         }
@@ -46,11 +45,11 @@ fn label_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Where the literal goes on that is joined to the one closed by the quote at `at` (`"…" + "…"`, or on the next
-/// line). Two strings in JSON are never joined so.
-fn joined(bytes: &[u8], at: usize) -> Option<usize> {
-    let next = run_end(bytes, at + 1, 256, |b| b.is_ascii_whitespace() || matches!(b, b'+' | b'\\'));
-    let between = &bytes[at + 1..next];
-    (bytes.get(next) == Some(&bytes[at]) && !between.is_empty()).then_some(next + 1)
+/// line). In JSON two strings never stand so, and two quotes that are escaped alike stand in the same string.
+fn joined(bytes: &[u8], at: usize, escapes: usize) -> Option<usize> {
+    let gap = run_end(bytes, at + 1, 256, |b| b.is_ascii_whitespace() || b == b'+');
+    let next = run_end(bytes, gap, escapes, |b| b == b'\\');
+    (gap > at + 1 && next == gap + escapes && bytes.get(next) == Some(&bytes[at])).then_some(next + 1)
 }
 
 fn in_label(b: u8) -> bool {

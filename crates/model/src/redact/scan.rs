@@ -12,6 +12,7 @@ pub(super) struct Scan<'t> {
     pub(super) text: &'t str,
     pub(super) bytes: &'t [u8],
     hidden: Vec<Range<usize>>,
+    later: Option<Range<usize>>,
     /// Up to here an `@` belongs to a URL.
     pub(super) url_end: usize,
     /// Up to here no JSON web token begins.
@@ -20,7 +21,7 @@ pub(super) struct Scan<'t> {
 
 impl<'t> Scan<'t> {
     pub(super) fn new(text: &'t str) -> Scan<'t> {
-        Scan { text, bytes: text.as_bytes(), hidden: Vec::new(), url_end: 0, no_jwt: 0 }
+        Scan { text, bytes: text.as_bytes(), hidden: Vec::new(), later: None, url_end: 0, no_jwt: 0 }
     }
 
     /// Everything before this position is settled.
@@ -34,7 +35,24 @@ impl<'t> Scan<'t> {
         self.hidden.push(secret);
     }
 
-    pub(super) fn finish(self) -> Cow<'t, str> {
+    /// Hides a secret that is some way ahead, once all that stands before it was looked at.
+    pub(super) fn hide_later(&mut self, secret: Range<usize>) {
+        self.later = Some(secret);
+    }
+
+    /// Whether what begins at `at` is still to be looked at.
+    pub(super) fn reaches(&mut self, at: usize) -> bool {
+        if let Some(secret) = self.later.take_if(|later| later.start <= at) {
+            let start = secret.start.max(self.done());
+            if start < secret.end {
+                self.hide(start..secret.end);
+            }
+        }
+        self.done() <= at
+    }
+
+    pub(super) fn finish(mut self) -> Cow<'t, str> {
+        self.reaches(self.bytes.len());
         if self.hidden.is_empty() {
             return Cow::Borrowed(self.text);
         }

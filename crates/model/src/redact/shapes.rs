@@ -7,13 +7,13 @@ use super::scan::{Scan, run_end};
 /// A key is its prefix and at least `least` bytes of its body.
 pub(super) struct Shape {
     pub(super) prefix: &'static str,
-    body: Body,
-    least: usize,
-    rule: Rule,
+    pub(super) body: Body,
+    pub(super) least: usize,
+    pub(super) rule: Rule,
 }
 
 #[derive(PartialEq)]
-enum Rule {
+pub(super) enum Rule {
     /// Prefix and length say enough.
     Sure,
     /// No more than `least` bytes either: a longer run is something else.
@@ -25,7 +25,7 @@ enum Rule {
 }
 
 /// The bytes a body is made of: letters and digits, and what the name adds or leaves out.
-enum Body {
+pub(super) enum Body {
     Plain,
     Word,
     Dash,
@@ -40,7 +40,7 @@ use Body::{Dash, Dot, Hex, Path, Plain, Query, Upper, Word};
 use Rule::{After, Exact, Random, Sure};
 
 #[rustfmt::skip]
-pub(super) static SHAPES: [Shape; 83] = [
+pub(super) static SHAPES: &[Shape] = &[
     // Model providers. `sk-` alone is OpenAI's, and that of many who imitate its API.
     shape("sk-", Dash, 16, Random), shape("sk-ant-", Dash, 8, Random), shape("sk-proj-", Dash, 8, Random),
     shape("sk-or-", Dash, 8, Random), shape("sk-svcacct-", Dash, 8, Random), shape("sk-admin-", Dash, 8, Random),
@@ -106,9 +106,7 @@ pub(super) fn hide(scan: &mut Scan, shape: &Shape, start: usize) {
 pub(super) fn looks_random(bytes: &[u8]) -> bool {
     let has = |accepts: fn(&u8) -> bool| bytes.iter().any(accepts);
     has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
-        || bytes.windows(2).any(|pair| {
-            pair.iter().any(u8::is_ascii_alphabetic) && pair.iter().any(u8::is_ascii_digit)
-        })
+        || bytes.windows(2).any(|pair| pair.iter().any(u8::is_ascii_alphabetic) && pair.iter().any(u8::is_ascii_digit))
         || bytes.split(|b| !b.is_ascii_alphanumeric()).any(|stretch| stretch.len() >= 20)
 }
 

@@ -22,7 +22,7 @@ pub(super) fn hide(scan: &mut Scan, start: usize, secrets: bool) {
         scan.hide(start..start + user.len());
     }
     if !values::is_placeholder(password) {
-        scan.hide(at - password.len()..at);
+        scan.hide_later(at - password.len()..at);
     }
 }
 

@@ -1,0 +1,122 @@
+//! `adjutant config`: write, check and show the configuration.
+
+use std::io::Write;
+
+use anyhow::Context;
+use serde_json::{Map, json};
+
+use crate::cli::{ConfigCommand, Global};
+use crate::config::settings::{Kind, SETTINGS, Setting};
+use crate::config::{Config, Layers, Value, user_config_file};
+use crate::exit::{Code, Exit};
+use crate::output;
+
+pub(crate) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<()> {
+    match command {
+        ConfigCommand::Init => init(global),
+        ConfigCommand::Check => check(global),
+        ConfigCommand::Show => show(global),
+    }
+}
+
+fn init(global: &Global) -> anyhow::Result<()> {
+    let file = global.config.clone().unwrap_or_else(user_config_file);
+    if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        std::fs::create_dir_all(dir).with_context(|| format!("failed to create {}", dir.display()))?;
+    }
+    let created = std::fs::OpenOptions::new().write(true).create_new(true).open(&file);
+    let mut out = created.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Exit::new(Code::Refused, format!("{} exists already and is left as it is", file.display()))
+        }
+        _ => Exit::new(Code::Failed, format!("failed to create {}: {error}", file.display())),
+    })?;
+    out.write_all(template().as_bytes()).with_context(|| format!("failed to write {}", file.display()))?;
+    output::note(&format!("wrote {}", file.display()));
+    Ok(())
+}
+
+/// Every setting with its default, as comments: the file changes nothing until a line is uncommented.
+pub(crate) fn template() -> String {
+    let mut text = String::from("# Configuration of adjutant. Every line below shows a default or an example.\n");
+    let mut section = "";
+    for setting in SETTINGS {
+        let (of, key) = setting.name.split_once('.').unwrap_or(("", setting.name));
+        if of != section {
+            text.push_str(&format!("\n[{of}]\n"));
+            section = of;
+        }
+        text.push_str(&format!("# {}\n# {key} = {}\n", setting.about, setting.example));
+    }
+    text
+}
+
+fn check(global: &Global) -> anyhow::Result<()> {
+    match Config::load(global, None) {
+        Ok(config) if global.json => output::say(&json!({"valid": true, "file": config.layers.file}).to_string()),
+        Ok(config) => match &config.layers.file {
+            Some(file) => output::say(&format!("{} is valid", file.display())),
+            None => output::say("no configuration file; the defaults are valid"),
+        },
+        Err(mistakes) => {
+            if global.json {
+                let list: Vec<_> = mistakes
+                    .iter()
+                    .map(|mistake| json!({"origin": mistake.origin.to_string(), "message": mistake.message}))
+                    .collect();
+                output::say(&json!({"valid": false, "errors": list}).to_string())?;
+            } else {
+                mistakes.iter().try_for_each(|mistake| output::say(&mistake.to_string()))?;
+            }
+            Err(Exit::new(Code::Usage, format!("{} mistakes in the configuration", mistakes.len())).into())
+        }
+    }
+}
+
+fn show(global: &Global) -> anyhow::Result<()> {
+    let config = super::load(global, None)?;
+    if global.json {
+        let values: Map<_, _> = SETTINGS
+            .iter()
+            .map(|setting| {
+                let (value, origin) = shown(setting, &config.layers);
+                (setting.name.to_owned(), json!({"value": value, "origin": origin}))
+            })
+            .collect();
+        return output::say(&json!({"data_dir": config.data_dir, "settings": values}).to_string());
+    }
+    let mut rows = vec![vec!["data_dir".to_owned(), config.data_dir.display().to_string(), String::new()]];
+    rows.extend(SETTINGS.iter().map(|setting| {
+        let (value, origin) = shown(setting, &config.layers);
+        vec![setting.name.to_owned(), value.map(|value| plain(&value)).unwrap_or_default(), origin]
+    }));
+    output::table(&["SETTING", "VALUE", "FROM"], &rows)
+}
+
+/// The value in force and its origin; of a secret only where it is kept.
+fn shown(setting: &Setting, layers: &Layers) -> (Option<serde_json::Value>, String) {
+    let Some((value, origin)) = layers.values.get(setting.name) else {
+        let default = match setting.kind {
+            Kind::Text("") | Kind::Secret => None,
+            Kind::Text(text) => Some(json!(text)),
+            Kind::Number(number) => Some(json!(number)),
+            Kind::List => Some(json!([])),
+        };
+        return (default, "default".to_owned());
+    };
+    let value = match value {
+        Value::Text(text)
+            if setting.kind == Kind::Secret && !text.starts_with("env:") && !text.starts_with("file:") =>
+        {
+            json!(model::redact::redact(text))
+        }
+        Value::Text(text) => json!(text),
+        Value::Number(number) => json!(number),
+        Value::List(list) => json!(list),
+    };
+    (Some(value), origin.to_string())
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

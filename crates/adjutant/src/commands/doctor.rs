@@ -1,0 +1,119 @@
+//! `adjutant doctor`: what is there, what works, and what to do about what does not.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use store::Store;
+use store::lock::Lock;
+
+use crate::cli::Global;
+use crate::config::{Config, Mistake};
+use crate::exit::{Code, Exit};
+use crate::output;
+
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    well: bool,
+    says: String,
+}
+
+pub(crate) async fn run(global: &Global) -> anyhow::Result<()> {
+    let findings = match Config::load(global, None) {
+        Ok(config) => examine(&config).await,
+        Err(mistakes) => mistakes.iter().map(|mistake| bad("configuration", Mistake::to_string(mistake))).collect(),
+    };
+    if global.json {
+        let list: Vec<Value> =
+            findings.iter().map(|f| json!({"what": f.what, "ok": f.well, "detail": f.says})).collect();
+        output::say(&json!({"ok": findings.iter().all(|f| f.well), "checks": list}).to_string())?;
+    } else {
+        let rows: Vec<_> = findings
+            .iter()
+            .map(|f| vec![if f.well { "ok" } else { "!!" }.to_owned(), f.what.to_owned(), f.says.clone()])
+            .collect();
+        output::table(&["", "WHAT", "FINDING"], &rows)?;
+    }
+    match findings.iter().filter(|finding| !finding.well).count() {
+        0 => Ok(()),
+        wrong => Err(Exit::new(Code::Failed, format!("{wrong} of {} checks failed", findings.len())).into()),
+    }
+}
+
+async fn examine(config: &Config) -> Vec<Finding> {
+    let mut findings = vec![good("version", env!("CARGO_PKG_VERSION").to_owned())];
+    findings.push(match &config.layers.file {
+        Some(file) => good("configuration", format!("{} is valid", file.display())),
+        None => good("configuration", "no file, defaults are used".to_owned()),
+    });
+    findings.extend(data(config).await);
+    findings.push(match &config.server.auth {
+        Some(auth) => good(
+            "authentication",
+            match (&auth.secret, &auth.jwks_url) {
+                (Some(_), Some(url)) => format!("tokens by secret and by the keys at {url}"),
+                (None, Some(url)) => format!("tokens by the keys at {url}"),
+                _ => "tokens by secret".to_owned(),
+            },
+        ),
+        None => good("authentication", "off: one local user, this machine only".to_owned()),
+    });
+    let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
+    findings.push(good("time zone", zone));
+    if let Some(endpoint) = &config.otlp_endpoint {
+        findings.push(reach(endpoint).await);
+    }
+    findings
+}
+
+/// The server that runs here, or else the database itself.
+async fn data(config: &Config) -> Vec<Finding> {
+    match Lock::take(&config.data_dir) {
+        Err(store::Error::InUse { at: Some(url), .. }) => vec![health(&url).await],
+        Err(error) => vec![bad("data directory", error.to_string())],
+        Ok(_lock) => {
+            let dir = good("data directory", config.data_dir.display().to_string());
+            let server = good("server", "not running; commands work on the data directory".to_owned());
+            let database = match Store::open(&config.location(), config.durability).await {
+                Ok(store) => good("database", format!("{}, schema up to date", store.kind())),
+                Err(error) => bad("database", model::redact::redact(&error.to_string()).into_owned()),
+            };
+            vec![dir, server, database]
+        }
+    }
+}
+
+async fn health(url: &str) -> Finding {
+    let ask = async {
+        let client = reqwest::Client::builder().timeout(PATIENCE).build()?;
+        client.get(format!("{url}/health")).send().await?.json::<Value>().await
+    };
+    match ask.await {
+        Ok(health) if health["status"] == "ok" => {
+            let database = health["dependencies"]["database"]["kind"].as_str().unwrap_or_default().to_owned();
+            good("server", format!("running at {url}, {database} answers"))
+        }
+        Ok(health) => bad("server", format!("running at {url}, but not well: {health}")),
+        Err(error) => bad("server", format!("holds the data directory but does not answer at {url}: {error}")),
+    }
+}
+
+async fn reach(endpoint: &str) -> Finding {
+    let address = endpoint.split("://").nth(1).unwrap_or_default();
+    let address = if address.contains(':') { address.to_owned() } else { format!("{address}:4317") };
+    match tokio::time::timeout(PATIENCE, tokio::net::TcpStream::connect(&address)).await {
+        Ok(Ok(_)) => good("traces", format!("{endpoint} can be reached")),
+        Ok(Err(error)) => bad("traces", format!("{endpoint} cannot be reached: {error}")),
+        Err(_) => bad("traces", format!("{endpoint} does not answer")),
+    }
+}
+
+fn good(what: &'static str, says: String) -> Finding {
+    Finding { what, well: true, says }
+}
+
+fn bad(what: &'static str, says: String) -> Finding {
+    Finding { what, well: false, says }
+}

@@ -1,0 +1,46 @@
+//! One file a command, named like it.
+
+mod backup;
+pub(crate) mod config;
+mod data;
+pub(crate) mod doctor;
+pub(crate) mod manual;
+pub(crate) mod serve;
+mod tasks;
+mod token;
+
+use anyhow::anyhow;
+
+use crate::cli::{Command, Global};
+use crate::client::Client;
+use crate::config::Config;
+use crate::exit::{Code, Exit};
+
+/// Runs a command that speaks to a server, or to the data directory where none runs.
+pub(crate) async fn client(global: &Global, command: Command) -> anyhow::Result<()> {
+    let work = async {
+        match command {
+            Command::Tasks(command) => tasks::run(global, command).await,
+            Command::Token(command) => token::run(global, command).await,
+            Command::Backup { file } => backup::backup(&Client::connect(global).await?, file).await,
+            Command::Restore { file } => backup::restore(global, &file).await,
+            Command::Export { file } => data::export(&Client::connect(global).await?, file).await,
+            Command::Import { file } => data::import(global, &file).await,
+            Command::Erase => data::erase(global).await,
+            // The others are run by `main`, without a client.
+            _ => Ok(()),
+        }
+    };
+    tokio::select! {
+        result = work => result,
+        _ = tokio::signal::ctrl_c() => Err(Exit::new(Code::Interrupted, "interrupted").into()),
+    }
+}
+
+/// The configuration, or all its mistakes as one complaint.
+pub(crate) fn load(global: &Global, listen: Option<&str>) -> anyhow::Result<Config> {
+    Config::load(global, listen).map_err(|mistakes| {
+        let lines: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+        anyhow!(Exit::new(Code::Usage, format!("the configuration is not valid:\n  {}", lines.join("\n  "))))
+    })
+}

@@ -1,0 +1,147 @@
+//! `adjutant serve`: runs until it is told to stop.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use anyhow::Context;
+use server::App;
+use store::lock::Lock;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::cli::Global;
+use crate::config::{Config, Mistake};
+use crate::exit::{Code, Exit};
+use crate::telemetry::Traces;
+use crate::{logging, output, wire};
+
+pub(crate) fn run(global: &Global, listen: Option<&str>) -> anyhow::Result<()> {
+    let config = super::load(global, listen)?;
+    let mut lock = Lock::take(&config.data_dir)?;
+    let runtime = wire::runtime()?;
+    let traces = runtime.block_on(async { Traces::start(&config) }).context("failed to start traces")?;
+    let log = logging::start(&config, traces.as_ref());
+    let served = runtime.block_on(serve(global, listen, &config, &mut lock, &log));
+    if let Some(traces) = traces {
+        traces.finish();
+    }
+    served
+}
+
+async fn serve(
+    global: &Global,
+    listen: Option<&str>,
+    config: &Config,
+    lock: &mut Lock,
+    log: &logging::Handle,
+) -> anyhow::Result<()> {
+    // Before anything is printed: a signal that comes early must not be lost.
+    let mut signals = Signals::listen()?;
+    let app = wire::app(config, config.server.clone()).await?;
+    let listener = TcpListener::bind(config.listen).await.map_err(|error| {
+        Exit::new(Code::Failed, format!("cannot listen on {}: {error}; choose another with --listen", config.listen))
+    })?;
+    let url = format!("http://{}", reachable(listener.local_addr()?));
+    lock.publish(&url)?;
+    greet(config, &url)?;
+    tracing::info!(event = "server_started", address = url, database = app.store().kind());
+    let server = tokio::spawn(server::serve::serve(app.clone(), listener));
+    loop {
+        match signals.next().await {
+            Wish::Reload => reload(global, listen, config, &app, log),
+            Wish::Stop => break,
+        }
+    }
+    tracing::info!(event = "server_stopping");
+    app.stopping().cancel();
+    tokio::select! {
+        done = server => done.context("the server failed")?.context("the server failed"),
+        // Whoever asks twice does not want to wait.
+        () = signals.stop() => Err(Exit::new(Code::Interrupted, "stopped without waiting").into()),
+    }
+}
+
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+enum Wish {
+    Reload,
+    Stop,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> Wish {
+        tokio::select! {
+            _ = self.hangup.recv() => Wish::Reload,
+            () = stop(&mut self.terminate, &mut self.interrupt) => Wish::Stop,
+        }
+    }
+
+    async fn stop(&mut self) {
+        stop(&mut self.terminate, &mut self.interrupt).await;
+    }
+}
+
+async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// Reads the configuration again. One that is not valid changes nothing.
+fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, log: &logging::Handle) {
+    match Config::load(global, listen) {
+        Ok(new) => {
+            if new.listen != old.listen || new.location_differs(old) || new.otlp_endpoint != old.otlp_endpoint {
+                let message = "address, database and traces stay as they are until the next start";
+                tracing::warn!(event = "configuration_reloaded", message);
+            }
+            log.set_level(new.log_level);
+            // The guard belongs to the address that is in use.
+            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server });
+            tracing::info!(event = "configuration_reloaded");
+        }
+        Err(mistakes) => {
+            let mistakes: Vec<_> = mistakes.iter().map(Mistake::to_string).collect();
+            tracing::error!(event = "configuration_rejected", mistakes = mistakes.join("; "));
+        }
+    }
+}
+
+fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
+    output::say(&format!("adjutant {} is ready at {url}", env!("CARGO_PKG_VERSION")))?;
+    output::say(&format!("  interface  {url}/docs"))?;
+    match &config.database_url {
+        Some(_) => output::say("  database   PostgreSQL")?,
+        None => output::say(&format!("  database   SQLite in {}", config.data_dir.display()))?,
+    }
+    match &config.server.auth {
+        Some(_) => output::say("  users      by token"),
+        None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),
+    }?;
+    match &config.otlp_endpoint {
+        Some(endpoint) => output::say(&format!("  traces     to {endpoint}")),
+        None => output::say("  traces     off: telemetry.otlp_endpoint is not set"),
+    }
+}
+
+/// An address that a client on this machine can use.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    let ip = match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bound.port())
+}

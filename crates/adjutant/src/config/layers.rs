@@ -1,0 +1,179 @@
+//! Collects values from the file, the environment and the flags, each with where it came from.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+use super::settings::{self, Kind, SETTINGS};
+use super::{Mistake, config_file};
+use crate::cli::Global;
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    File { path: PathBuf, line: usize },
+    Variable(String),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Self::Variable(name) => f.write_str(name),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Text(String),
+    Number(u64),
+    List(Vec<String>),
+}
+
+/// The values that were given, by setting; later layers have replaced earlier ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layers {
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) values: BTreeMap<&'static str, (Value, Origin)>,
+}
+
+impl Layers {
+    pub(crate) fn collect(
+        global: &Global,
+        listen: Option<&str>,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Self {
+        let mut layers = Self::default();
+        let (path, named) = config_file(global);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                layers.add_file(&path, &text, mistakes);
+                layers.file = Some(path);
+            }
+            Err(error) if named || error.kind() != std::io::ErrorKind::NotFound => {
+                let origin = Origin::File { path, line: 1 };
+                mistakes.push(Mistake { origin, message: format!("the file cannot be read: {error}") });
+            }
+            Err(_) => {}
+        }
+        layers.add_variables(variables, mistakes);
+        for (name, flag, value) in
+            [("server.listen", "--listen", listen), ("database.url", "--database-url", global.database_url.as_deref())]
+        {
+            if let Some(value) = value {
+                layers.values.insert(name, (Value::Text(value.to_owned()), Origin::Flag(flag)));
+            }
+        }
+        layers
+    }
+
+    fn add_file(&mut self, path: &Path, text: &str, mistakes: &mut Vec<Mistake>) {
+        let at = |offset: usize| {
+            let line = text.get(..offset).unwrap_or(text).matches('\n').count() + 1;
+            Origin::File { path: path.to_owned(), line }
+        };
+        let (document, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            let offset = error.span().map_or(0, |span| span.start);
+            mistakes.push(Mistake { origin: at(offset), message: format!("not TOML: {}", error.message()) });
+        }
+        for (section, content) in document.get_ref() {
+            let DeValue::Table(keys) = content.get_ref() else {
+                let origin = at(section.span().start);
+                mistakes.push(unknown(section.get_ref(), origin));
+                continue;
+            };
+            for (key, value) in keys {
+                let name = format!("{}.{}", section.get_ref(), key.get_ref());
+                let origin = at(key.span().start);
+                let Some(setting) = settings::find(&name) else {
+                    mistakes.push(unknown(&name, origin));
+                    continue;
+                };
+                match from_toml(setting.kind, value.get_ref()) {
+                    Ok(value) => drop(self.values.insert(setting.name, (value, origin))),
+                    Err(wanted) => mistakes.push(Mistake { origin, message: format!("{name} must be {wanted}") }),
+                }
+            }
+            if keys.is_empty() && !SETTINGS.iter().any(|s| s.name.split('.').next() == Some(section.get_ref())) {
+                mistakes.push(unknown(section.get_ref(), at(section.span().start)));
+            }
+        }
+    }
+
+    fn add_variables(&mut self, variables: impl Iterator<Item = (OsString, OsString)>, mistakes: &mut Vec<Mistake>) {
+        let mut ours: Vec<(String, OsString)> = variables
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .filter(|(name, _)| name.starts_with("ADJUTANT_") && name.contains("__"))
+            .collect();
+        ours.sort();
+        for (variable, value) in ours {
+            let name = variable["ADJUTANT_".len()..].to_lowercase().replacen("__", ".", 1);
+            let origin = Origin::Variable(variable);
+            let Some(setting) = settings::find(&name) else {
+                mistakes.push(unknown(&name, origin));
+                continue;
+            };
+            let Ok(text) = value.into_string() else {
+                mistakes.push(Mistake { origin, message: "the value is not UTF-8".to_owned() });
+                continue;
+            };
+            match from_text(setting.kind, &text) {
+                Ok(value) => drop(self.values.insert(setting.name, (value, origin))),
+                Err(wanted) => mistakes.push(Mistake { origin, message: format!("{name} must be {wanted}") }),
+            }
+        }
+    }
+}
+
+fn unknown(name: &str, origin: Origin) -> Mistake {
+    let hint = settings::suggestion(name).map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+    Mistake { origin, message: format!("there is no setting {name}{hint}") }
+}
+
+fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, &'static str> {
+    match (kind, value) {
+        (Kind::Text(_) | Kind::Secret, DeValue::String(text)) => Ok(Value::Text(text.to_string())),
+        (Kind::Number(_), DeValue::Integer(number)) => {
+            number.as_str().parse().ok().filter(|_| number.radix() == 10).map(Value::Number).ok_or(wanted(kind))
+        }
+        (Kind::List, DeValue::Array(items)) => {
+            let texts = items.iter().map(|item| match item.get_ref() {
+                DeValue::String(text) => Some(text.to_string()),
+                _ => None,
+            });
+            texts.collect::<Option<_>>().map(Value::List).ok_or(wanted(kind))
+        }
+        _ => Err(wanted(kind)),
+    }
+}
+
+fn from_text(kind: Kind, text: &str) -> Result<Value, &'static str> {
+    match kind {
+        Kind::Text(_) | Kind::Secret => Ok(Value::Text(text.to_owned())),
+        Kind::Number(_) => text.trim().parse().map(Value::Number).map_err(|_| wanted(kind)),
+        Kind::List => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Ok(Value::List(items.map(str::to_owned).collect()))
+        }
+    }
+}
+
+fn wanted(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text(_) => "text in quotes",
+        Kind::Number(_) => "a whole number",
+        Kind::List => "a list of texts",
+        Kind::Secret => "a reference in quotes: \"env:NAME\" or \"file:PATH\"",
+    }
+}

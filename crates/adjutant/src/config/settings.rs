@@ -1,0 +1,124 @@
+//! Every setting there is: its name, its default, and a sentence about it. The file, the environment, `config init`,
+//! `config show` and the suggestions for misspelt names are all made from this list.
+
+/// A setting's shape and default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text with a default; empty means not set.
+    Text(&'static str),
+    Number(u64),
+    List,
+    /// `env:NAME` or `file:PATH`, never the secret itself.
+    Secret,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    /// `section.key`.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) about: &'static str,
+    pub(crate) example: &'static str,
+}
+
+const fn setting(name: &'static str, kind: Kind, example: &'static str, about: &'static str) -> Setting {
+    Setting { name, kind, about, example }
+}
+
+use Kind::{List, Number, Secret, Text};
+
+pub(crate) const SETTINGS: &[Setting] = &[
+    setting(
+        "server.listen",
+        Text("127.0.0.1:7717"),
+        "\"127.0.0.1:7717\"",
+        "Address and port. Beyond loopback [auth] is required.",
+    ),
+    setting(
+        "server.public_url",
+        Text(""),
+        "\"https://adjutant.example\"",
+        "How people reach the server from outside, for links and the Host check.",
+    ),
+    setting(
+        "server.cors_origins",
+        List,
+        "[\"https://app.example\"]",
+        "Web pages of other origins that may call the server.",
+    ),
+    setting("server.request_timeout_seconds", Number(30), "30", "After this a request is answered with 504."),
+    setting("server.max_body_bytes", Number(1024 * 1024), "1048576", "The largest body of a request."),
+    setting("server.max_import_bytes", Number(64 * 1024 * 1024), "67108864", "The largest document to import."),
+    setting(
+        "server.rate_limit_per_minute",
+        Number(1200),
+        "1200",
+        "Requests a user and minute; 0 is no limit. Without [auth] there is none unless it is set.",
+    ),
+    setting("server.rate_limit_burst", Number(200), "200", "Requests a user may make at once."),
+    setting(
+        "auth.jwt_secret",
+        Secret,
+        "\"env:ADJUTANT_JWT_SECRET\"",
+        "Secret for HS256 tokens, at least 32 characters.",
+    ),
+    setting(
+        "auth.jwks_url",
+        Text(""),
+        "\"https://issuer.example/.well-known/jwks.json\"",
+        "Public keys for RS256, ES256 and EdDSA tokens.",
+    ),
+    setting("auth.issuer", Text(""), "\"https://issuer.example\"", "Tokens must have this `iss`."),
+    setting("auth.audience", Text(""), "\"adjutant\"", "Tokens must have this `aud`."),
+    setting(
+        "database.url",
+        Secret,
+        "\"env:DATABASE_URL\"",
+        "postgres://…; without it SQLite in the data directory. A URL without a password may stand here itself.",
+    ),
+    setting(
+        "database.durability",
+        Text("full"),
+        "\"full\"",
+        "SQLite: full survives a power cut, normal a crash of the program.",
+    ),
+    setting(
+        "assistant.time_zone",
+        Text(""),
+        "\"Europe/Berlin\"",
+        "Where users are when their token does not say; the system's by default.",
+    ),
+    setting("tasks.max_title_chars", Number(200), "200", "The longest title of a task."),
+    setting(
+        "retention.conversation_days",
+        Number(30),
+        "30",
+        "Conversations unused for so long are removed; 0 keeps them.",
+    ),
+    setting("log.level", Text("info"), "\"info\"", "off, error, warning, info, debug or trace."),
+    setting("log.format", Text("auto"), "\"auto\"", "json, text, or auto: text on a terminal."),
+    setting(
+        "telemetry.otlp_endpoint",
+        Text(""),
+        "\"http://127.0.0.1:4317\"",
+        "OpenTelemetry traces go there by OTLP (gRPC).",
+    ),
+    setting("telemetry.service_name", Text("adjutant"), "\"adjutant\"", "The service's name in traces."),
+];
+
+pub(crate) fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+/// The setting, section or key that somebody may have meant.
+pub(crate) fn suggestion(name: &str) -> Option<&'static str> {
+    let sections = SETTINGS.iter().filter_map(|setting| setting.name.split('.').next());
+    let names = SETTINGS.iter().map(|setting| setting.name);
+    let candidates: Vec<_> = if name.contains('.') { names.collect() } else { sections.collect() };
+    let best = candidates.into_iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min()?;
+    // The last part alone: `server.jwt_secret` is in the wrong section rather than misspelt.
+    let key = name.rsplit('.').next().unwrap_or(name);
+    let moved =
+        SETTINGS.iter().find(|setting| setting.name.rsplit('.').next() == Some(key)).map(|setting| setting.name);
+    moved.or((best.0 <= 3).then_some(best.1))
+}

@@ -1,0 +1,124 @@
+//! Configuration: what wins, what is refused, and how mistakes are reported.
+
+use std::ffi::OsString;
+
+use super::*;
+
+/// Reads `file` and `variables` as if they were all there is.
+fn load(file: &str, variables: &[(&str, &str)], listen: Option<&str>) -> Result<Config, Vec<String>> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("adjutant.toml");
+    std::fs::write(&path, file).unwrap();
+    let global = Global { config: Some(path.clone()), ..Global::default() };
+    let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let mut mistakes = Vec::new();
+    let layers = Layers::collect(&global, listen, variables, &mut mistakes);
+    let mut reader = Reader { layers: &layers, mistakes };
+    let config = Config::read(&mut reader, &global);
+    let mistakes = reader.mistakes;
+    if mistakes.is_empty() {
+        return Ok(Config { layers, ..config });
+    }
+    let name = path.display().to_string();
+    Err(mistakes.iter().map(|mistake| mistake.to_string().replace(&name, "adjutant.toml")).collect())
+}
+
+#[test]
+fn nothing_at_all_is_a_valid_configuration() {
+    let config = load("", &[], None).unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:7717");
+    assert!(config.server.auth.is_none() && config.server.rate_limit.is_none() && config.database_url.is_none());
+}
+
+#[test]
+fn flags_win_over_variables_and_variables_over_the_file() {
+    let file = "[server]\nlisten = \"127.0.0.1:1\"\nrequest_timeout_seconds = 5\n";
+    let port = |variables: &[_], flag| load(file, variables, flag).unwrap().listen.port();
+    assert_eq!(port(&[], None), 1);
+    assert_eq!(port(&[("ADJUTANT_SERVER__LISTEN", "127.0.0.1:2")], None), 2);
+    assert_eq!(port(&[("ADJUTANT_SERVER__LISTEN", "127.0.0.1:2")], Some("127.0.0.1:3")), 3);
+    let config = load(file, &[("ADJUTANT_SERVER", "http://x"), ("ADJUTANT_TOKEN", "t")], None).unwrap();
+    assert_eq!(config.server.request_timeout, Duration::from_secs(5), "variables without __ are not settings");
+}
+
+#[test]
+fn every_mistake_is_reported_with_its_place_and_a_suggestion() {
+    let file = "\
+[server]
+lisen = \"127.0.0.1:1\"
+request_timeout_seconds = \"soon\"
+max_body_bytes = 0
+
+[auht]
+jwt_secret = \"env:X\"
+
+[auth]
+jwt_secret = \"0123456789012345678901234567890123456789\"
+
+[database]
+url = \"postgres://user:hunter2@db/adjutant\"
+durability = \"maybe\"
+[log]
+level = \"loud\"
+";
+    let mistakes = load(file, &[("ADJUTANT_TASKS__MAX_TITEL_CHARS", "5")], None).unwrap_err();
+    let expected = [
+        "adjutant.toml:2: there is no setting server.lisen; did you mean server.listen?",
+        "adjutant.toml:3: server.request_timeout_seconds must be a whole number",
+        "adjutant.toml:7: there is no setting auht.jwt_secret; did you mean auth.jwt_secret?",
+        "ADJUTANT_TASKS__MAX_TITEL_CHARS: there is no setting tasks.max_titel_chars; did you mean tasks.max_title_chars?",
+        "adjutant.toml:10: auth.jwt_secret must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
+        "adjutant.toml:4: server.max_body_bytes must be between 1024 and 1073741824, not 0",
+        "adjutant.toml:13: database.url holds a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead",
+        "adjutant.toml:14: database.durability must be one of full, normal, not 'maybe'",
+        "adjutant.toml:16: log.level must be one of info, off, error, warning, debug, trace, not 'loud'",
+    ];
+    assert_eq!(mistakes, expected);
+    assert!(!mistakes.concat().contains("hunter2"), "a mistake must not repeat the secret");
+}
+
+#[test]
+fn broken_toml_is_reported_by_line() {
+    let mistakes = load("[server]\nlisten = \n[log\nlevel = \"info\"\n", &[], None).unwrap_err();
+    assert!(mistakes.iter().any(|m| m.starts_with("adjutant.toml:2: not TOML")), "{mistakes:?}");
+    assert!(mistakes.iter().any(|m| m.starts_with("adjutant.toml:3: not TOML")), "{mistakes:?}");
+}
+
+#[test]
+fn a_public_address_needs_authentication() {
+    // OPS-3
+    for address in ["0.0.0.0:7717", "[::]:7717", "192.168.1.2:7717"] {
+        let mistakes = load("", &[], Some(address)).unwrap_err();
+        assert!(mistakes[0].starts_with("--listen: ") && mistakes[0].contains("no authentication"), "{mistakes:?}");
+    }
+    let jwks = [("ADJUTANT_AUTH__JWKS_URL", "https://issuer.example/jwks.json")];
+    let config = load("", &jwks, Some("0.0.0.0:7717")).unwrap();
+    assert!(!config.server.loopback_only);
+    assert!(config.server.rate_limit.is_some(), "with tokens there is a limit");
+}
+
+#[test]
+fn secrets_come_from_files_and_must_be_long_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    let secret = dir.path().join("secret");
+    let reference = format!("file:{}", secret.display());
+    let variables = [("ADJUTANT_AUTH__JWT_SECRET", reference.as_str())];
+    assert!(load("", &variables, None).unwrap_err()[0].contains("cannot be read"));
+    std::fs::write(&secret, "short\n").unwrap();
+    assert!(load("", &variables, None).unwrap_err()[0].contains("at least 32 characters"));
+    std::fs::write(&secret, format!("{}\n", "s".repeat(32))).unwrap();
+    let auth = load("", &variables, None).unwrap().server.auth.unwrap();
+    assert_eq!(auth.secret.unwrap().expose_secret(), "s".repeat(32));
+}
+
+#[test]
+fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
+    let template = crate::commands::config::template();
+    load(&template, &[], None).unwrap();
+    let lines = template.lines().map(|line| match line.strip_prefix("# ") {
+        Some(setting) if setting.contains(" = ") => setting,
+        _ => line,
+    });
+    let all: Vec<_> = lines.filter(|line| !line.contains("env:")).collect();
+    load(&all.join("\n"), &[], None).unwrap();
+}

@@ -1,0 +1,240 @@
+//! `/api/data`: everything that belongs to the user who asks, out, in or gone (OPS-7).
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use model::conversation::{Conversation, Message};
+use model::invalid::Checks;
+use model::task::{Filter, Task};
+use model::{Invalid, UserId};
+use serde::{Deserialize, Serialize};
+use store::Conn;
+use store::data::Dialogue;
+use store::page::MAX_LIMIT;
+use tokio::sync::mpsc;
+use utoipa::ToSchema;
+
+use super::NoBody;
+use crate::auth::Asking;
+use crate::change::{Answer, Change, Nothing, RequestBody};
+use crate::{App, Problem, input};
+
+const FORMAT: u64 = 1;
+
+/// A user's data as one document.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = UserData)]
+#[expect(dead_code, reason = "an import says whose it was and when; it is read, and belongs to who imports it")]
+pub(super) struct Document {
+    /// The version of the format: 1.
+    adjutant_export: u64,
+    user_id: Option<String>,
+    exported_at: Option<String>,
+    #[serde(default)]
+    tasks: Vec<Task>,
+    #[serde(default)]
+    conversations: Vec<Told>,
+}
+
+/// A conversation with all its messages.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = ConversationWithMessages)]
+struct Told {
+    #[serde(flatten)]
+    conversation: Conversation,
+    messages: Vec<Message>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Imported {
+    tasks: Count,
+    conversations: Count,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ImportedCount)]
+struct Count {
+    added: usize,
+    /// Already there under the same id.
+    skipped: usize,
+}
+
+/// All tasks and conversations of the user, as one document.
+#[utoipa::path(get, path = "/api/data", tag = "data", responses((status = 200, body = Document)))]
+pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
+    let snapshot = app.store().snapshot().await?;
+    let head = serde_json::json!({"adjutant_export": FORMAT, "user_id": user.id, "exported_at": app.clock().now()});
+    // Page by page: the document may be larger than memory should be.
+    let (sender, mut receiver) = mpsc::channel(4);
+    tokio::spawn(async move {
+        let out = Out(sender);
+        if let Err(error) = write(snapshot, user.id, head.to_string(), &out).await {
+            tracing::warn!(error = %error, "an export was cut off");
+            // The answer has begun; ending it with an error is how the client learns that it is not whole.
+            let _ = out.0.send(Err(std::io::Error::other(error))).await;
+        }
+    });
+    let body = Body::from_stream(futures::stream::poll_fn(move |context| receiver.poll_recv(context)));
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+struct Out(mpsc::Sender<std::io::Result<Bytes>>);
+
+impl Out {
+    /// A client that went away is no reason to go on.
+    async fn send(&self, text: String) -> store::Result<()> {
+        let sent = self.0.send(Ok(text.into())).await;
+        sent.map_err(|_| store::Error::Unavailable("the client went away".to_owned()))
+    }
+}
+
+async fn write(mut conn: Conn, owner: UserId, head: String, out: &Out) -> store::Result<()> {
+    out.send(format!("{},\"tasks\":[", head.trim_end_matches('}'))).await?;
+    let (mut cursor, mut between) = (None, "");
+    loop {
+        let page = store::tasks::list(&mut conn, owner, &Filter::default(), cursor.as_ref(), MAX_LIMIT).await?;
+        for task in &page.rows {
+            out.send(format!("{between}{}", json(task)?)).await?;
+            between = ",";
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    out.send("],\"conversations\":[".to_owned()).await?;
+    (cursor, between) = (None, "");
+    loop {
+        let page = store::conversations::list(&mut conn, owner, None, cursor.as_ref(), MAX_LIMIT).await?;
+        for conversation in page.rows {
+            let messages = all_messages(&mut conn, owner, &conversation).await?;
+            out.send(format!("{between}{}", json(&Told { conversation, messages })?)).await?;
+            between = ",";
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    out.send("]}\n".to_owned()).await
+}
+
+async fn all_messages(conn: &mut Conn, owner: UserId, conversation: &Conversation) -> store::Result<Vec<Message>> {
+    let (mut messages, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = store::conversations::messages(conn, owner, &conversation.id, cursor.as_ref(), MAX_LIMIT).await?;
+        messages.extend(page.rows);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(messages);
+        }
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> store::Result<String> {
+    serde_json::to_string(value).map_err(|error| store::Error::Corrupt(error.to_string()))
+}
+
+/// Takes in an exported document; what is there already under the same id stays as it is.
+#[utoipa::path(
+    post,
+    path = "/api/data",
+    tag = "data",
+    request_body = Document,
+    responses(
+        (status = 200, body = Imported),
+    )
+)]
+pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Problem> {
+    let Import(document) = std::mem::take(&mut change.body);
+    let (tasks, dialogues) = check(document, &change.app)?;
+    let owner = change.user.id;
+    change
+        .carry_out("data", move |conn| {
+            Box::pin(async move {
+                let tasks = store::data::import_tasks(conn, owner, &tasks).await?;
+                let conversations = store::data::import_conversations(conn, owner, &dialogues).await?;
+                Ok(Answer::Ok(Imported { tasks: tasks.into(), conversations: conversations.into() }))
+            })
+        })
+        .await
+}
+
+/// A document to import, which may be larger than other bodies.
+#[derive(Default)]
+pub(super) struct Import(Option<Document>);
+
+impl RequestBody for Import {
+    fn limit(app: &App) -> usize {
+        app.in_force().settings.max_import_bytes
+    }
+
+    fn parse(parts: &Parts, bytes: &[u8]) -> Result<Self, Problem> {
+        input::json(parts, bytes).map(Some).map(Self)
+    }
+}
+
+/// Holds what comes from outside to the same rules as everything else.
+fn check(document: Option<Document>, app: &App) -> Result<(Vec<Task>, Vec<Dialogue>), Invalid> {
+    let mut checks = Checks::default();
+    let document = document.ok_or_else(|| Invalid::one("body", "required", "must be given"))?;
+    if document.adjutant_export != FORMAT {
+        checks.fail("adjutant_export", "version", format!("must be {FORMAT}"));
+    }
+    let limits = app.in_force().settings.tasks;
+    let mut tasks = Vec::with_capacity(document.tasks.len());
+    for (at, task) in document.tasks.into_iter().enumerate() {
+        tasks.extend(checks.take(within(format!("tasks[{at}]"), task.check(limits))));
+    }
+    let mut dialogues = Vec::with_capacity(document.conversations.len());
+    for (at, Told { conversation, messages }) in document.conversations.into_iter().enumerate() {
+        let place = format!("conversations[{at}]");
+        let conversation = checks.take(within(place.clone(), conversation.check()));
+        let messages: Vec<_> = messages
+            .into_iter()
+            .enumerate()
+            .filter_map(|(at, message)| checks.take(within(format!("{place}.messages[{at}]"), message.check())))
+            .collect();
+        dialogues.extend(conversation.map(|conversation| Dialogue { conversation, messages }));
+    }
+    checks.finish(Some((tasks, dialogues)))
+}
+
+fn within<T>(place: String, result: Result<T, Invalid>) -> Result<T, Invalid> {
+    result.map_err(|mut invalid| {
+        for violation in &mut invalid.violations {
+            violation.field = format!("{place}.{}", violation.field);
+        }
+        invalid
+    })
+}
+
+impl From<store::data::Imported> for Count {
+    fn from(imported: store::data::Imported) -> Self {
+        Self { added: imported.added, skipped: imported.skipped }
+    }
+}
+
+/// Erases everything the user has here. This cannot be undone.
+#[utoipa::path(
+    delete,
+    path = "/api/data",
+    tag = "data",
+    responses(
+        (status = 204, description = "It is gone"),
+    )
+)]
+pub(super) async fn erase(change: Change<Nothing>) -> Result<Response, Problem> {
+    let owner = change.user.id;
+    change
+        .carry_out("data", move |conn| {
+            Box::pin(async move {
+                store::data::erase(conn, owner).await?;
+                Ok(Answer::<NoBody>::NoContent)
+            })
+        })
+        .await
+}

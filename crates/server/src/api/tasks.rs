@@ -1,0 +1,183 @@
+//! `/api/tasks`.
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use model::task::{Draft, FilterDraft, Patch, Task};
+use serde::Serialize;
+use store::undo::Undone;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{NoBody, next_cursor};
+use crate::auth::Asking;
+use crate::change::{Answer, Change, Json as Body, Nothing};
+use crate::input::{Id, Query};
+use crate::{App, Problem};
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct Tasks {
+    tasks: Vec<Task>,
+    /// How many are on this page.
+    count: usize,
+    /// For the next page; null on the last.
+    next_cursor: Option<String>,
+}
+
+/// The user's tasks, oldest first.
+#[utoipa::path(
+    get,
+    path = "/api/tasks",
+    tag = "tasks",
+    params(
+        ("status" = Option<String>, Query, description = "`pending` (default), `completed` or `all`"),
+        ("priority" = Option<String>, Query, description = "`low`, `medium` or `high`"),
+        ("due" = Option<String>, Query, description = "`today`, `tomorrow`, `this_week`, `overdue` or a date"),
+        ("tag" = Option<String>, Query, description = "A tag, in any case"),
+        ("q" = Option<String>, Query, description = "Text in title or description"),
+        ("ref" = Option<String>, Query, description = "Beginning or end of an id, or part of a title"),
+        ("limit" = Option<i64>, Query, description = "Tasks a page, 50 by default", minimum = 1, maximum = 200),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
+    ),
+    responses((status = 200, body = Tasks))
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Asking(user): Asking,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Tasks>, Problem> {
+    let known = ["status", "priority", "due", "tag", "q", "ref", "limit", "cursor"];
+    let query = Query::read(query.as_deref(), &known)?;
+    let draft = FilterDraft {
+        status: query.text("status"),
+        priority: query.text("priority"),
+        due: query.text("due"),
+        tag: query.text("tag"),
+        q: query.text("q"),
+        reference: query.text("ref"),
+    };
+    let filter = draft.check(app.clock().now(), &user)?;
+    let (limit, cursor) = query.page()?;
+    let mut reader = app.store().reader().await?;
+    let page = store::tasks::list(&mut reader, user.id, &filter, cursor.as_ref(), limit).await?;
+    Ok(Json(Tasks { count: page.rows.len(), next_cursor: next_cursor(&page), tasks: page.rows }))
+}
+
+/// Adds a task.
+#[utoipa::path(
+    post,
+    path = "/api/tasks",
+    tag = "tasks",
+    request_body = Draft,
+    responses((status = 201, body = Task))
+)]
+pub(super) async fn create(change: Change<Body<Draft>>) -> Result<Response, Problem> {
+    let (app, user, draft) = (&change.app, &change.user, change.body.0.clone());
+    let task = draft.check(app.in_force().settings.tasks, app.clock(), user)?;
+    let (owner, step) = (user.id, app.clock().id());
+    change
+        .carry_out("task", move |conn| {
+            Box::pin(async move {
+                store::tasks::create(conn, owner, &task, step).await?;
+                Ok(Answer::Created(task))
+            })
+        })
+        .await
+}
+
+/// One task.
+#[utoipa::path(
+    get,
+    path = "/api/tasks/{id}",
+    tag = "tasks",
+    params(("id" = Uuid, Path)),
+    responses((status = 200, body = Task), (status = 404, body = Problem, content_type = "application/problem+json"))
+)]
+pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id<Uuid>) -> Result<Json<Task>, Problem> {
+    let mut reader = app.store().reader().await?;
+    let task = store::tasks::get(&mut reader, user.id, id).await.map_err(Problem::from_store("task"))?;
+    Ok(Json(task))
+}
+
+/// Changes fields of a task; `null` empties one.
+#[utoipa::path(
+    patch,
+    path = "/api/tasks/{id}",
+    tag = "tasks",
+    request_body = Patch,
+    params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Task),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<Patch>>) -> Result<Response, Problem> {
+    let patch = change.body.0.clone().check(change.app.in_force().settings.tasks, &change.user)?;
+    apply(id, change, patch).await
+}
+
+/// Marks a task as done; once done it stays as it is.
+#[utoipa::path(
+    post,
+    path = "/api/tasks/{id}/complete",
+    tag = "tasks",
+    params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Task),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn complete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
+    apply(id, change, model::task::Change::complete()).await
+}
+
+async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Result<Response, Problem> {
+    let (owner, now, step) = (change.user.id, change.app.clock().now(), change.app.clock().id());
+    change
+        .carry_out("task", move |conn| {
+            Box::pin(async move { store::tasks::change(conn, owner, id, &patch, now, step).await.map(Answer::Ok) })
+        })
+        .await
+}
+
+/// Deletes a task; it can be undone.
+#[utoipa::path(
+    delete,
+    path = "/api/tasks/{id}",
+    tag = "tasks",
+    params(("id" = Uuid, Path)),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
+    let (owner, step) = (change.user.id, change.app.clock().id());
+    change
+        .carry_out("task", move |conn| {
+            Box::pin(async move {
+                store::tasks::delete(conn, owner, id, step).await?;
+                Ok(Answer::<NoBody>::NoContent)
+            })
+        })
+        .await
+}
+
+/// Takes back the user's last change to tasks.
+#[utoipa::path(
+    post,
+    path = "/api/tasks/undo",
+    tag = "tasks",
+    responses(
+        (status = 200, body = Undone),
+        (status = 404, description = "There is nothing to undo", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn undo(change: Change<Nothing>) -> Result<Response, Problem> {
+    let owner = change.user.id;
+    change
+        .carry_out("change to undo", move |conn| {
+            Box::pin(async move { store::undo::undo(conn, owner).await.map(Answer::Ok) })
+        })
+        .await
+}

@@ -1,0 +1,72 @@
+//! `/api/tokens/revoke`: taking a token back before it expires.
+
+use axum::response::Response;
+use jiff::{SignedDuration, Timestamp};
+use model::{Invalid, UserId};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::NoBody;
+use crate::Problem;
+use crate::auth::require_admin;
+use crate::auth::verifier::{Claims, revocation_id};
+use crate::change::{Answer, Change, Json};
+
+/// For a token of which only the id is known, how long the revocation is kept.
+const KEPT: SignedDuration = SignedDuration::from_hours(10 * 366 * 24);
+
+/// The token itself, or its id (`jti`) and its user.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Revocation {
+    token: Option<String>,
+    id: Option<String>,
+    user_id: Option<String>,
+}
+
+/// Takes a token back: one's own, or anyone's as an administrator.
+#[utoipa::path(
+    post,
+    path = "/api/tokens/revoke",
+    tag = "tokens",
+    request_body = Revocation,
+    responses(
+        (status = 204, description = "The token is no longer valid"),
+    )
+)]
+pub(super) async fn revoke(change: Change<Json<Revocation>>) -> Result<Response, Problem> {
+    let now = change.app.clock().now();
+    let (owner, id, expires_at) = target(&change.body.0, now)?;
+    if owner != change.user.id {
+        require_admin(&change.user)?;
+    }
+    let (app, revoked) = (change.app.clone(), id.clone());
+    let response = change
+        .carry_out("token", move |conn| {
+            Box::pin(async move {
+                store::tokens::revoke(conn, &id, expires_at, now).await?;
+                Ok(Answer::<NoBody>::NoContent)
+            })
+        })
+        .await?;
+    app.revocations().add(revoked);
+    Ok(response)
+}
+
+/// Whose token it is, what its revocation is filed under, and until when. The signature does not matter: a revocation
+/// only ever takes rights away, and only the owner or an administrator gets this far.
+fn target(wanted: &Revocation, now: Timestamp) -> Result<(UserId, String, Timestamp), Invalid> {
+    match wanted {
+        Revocation { token: Some(token), id: None, user_id: None } => {
+            let claims = Claims::unverified(token).ok_or_else(|| Invalid::one("token", "jwt", "must be a token"))?;
+            let expires_at = Timestamp::from_second(claims.exp).unwrap_or(now + KEPT) + SignedDuration::from_mins(5);
+            Ok((claims.sub, claims.revocation_id(token), expires_at))
+        }
+        Revocation { token: None, id: Some(id), user_id: Some(user) } => {
+            let id = model::text::required_line("id", id, 200)?;
+            let user: UserId = user.parse()?;
+            Ok((user, revocation_id(user, &id), now + KEPT))
+        }
+        _ => Err(Invalid::one("token", "one_of", "must be given, or else id and user_id")),
+    }
+}

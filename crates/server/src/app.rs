@@ -1,0 +1,98 @@
+//! What every handler has at hand: the store, the clock, the settings in force, the keys and the counters.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use model::Clock;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::Settings;
+use crate::auth::revocations::Revocations;
+use crate::auth::verifier::Verifier;
+use crate::limit::Limiter;
+use crate::metrics::Metrics;
+
+/// A cheap handle, cloned into every request.
+#[derive(Clone)]
+pub struct App(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    metrics: Metrics,
+    revocations: Revocations,
+    in_force: RwLock<Arc<InForce>>,
+    started: Instant,
+    stopping: CancellationToken,
+}
+
+/// The settings and what is made from them; replaced as a whole when the configuration is read again.
+pub(crate) struct InForce {
+    pub(crate) settings: Settings,
+    /// `None`: nobody needs a token, everyone is the local user.
+    pub(crate) verifier: Option<Verifier>,
+    pub(crate) limiter: Option<Limiter>,
+}
+
+impl InForce {
+    fn new(settings: Settings) -> Self {
+        let verifier = settings.auth.clone().map(Verifier::new);
+        let limiter = settings.rate_limit.map(Limiter::new);
+        Self { settings, verifier, limiter }
+    }
+}
+
+impl App {
+    pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            clock,
+            metrics: Metrics::default(),
+            revocations: Revocations::default(),
+            in_force: RwLock::new(Arc::new(InForce::new(settings))),
+            started: Instant::now(),
+            stopping: CancellationToken::new(),
+        }))
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// Puts new settings into force; requests under way end under the old ones.
+    pub fn reload(&self, settings: Settings) {
+        let next = Arc::new(InForce::new(settings));
+        *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+
+    /// Ends when the server is asked to stop; readiness turns false at the same moment.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.0.stopping
+    }
+
+    /// Learns which tokens were revoked; [`crate::serve::serve`] does so by itself.
+    pub async fn refresh_revocations(&self) -> store::Result<()> {
+        self.revocations().refresh(self).await
+    }
+
+    pub(crate) fn in_force(&self) -> Arc<InForce> {
+        self.0.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    pub(crate) fn revocations(&self) -> &Revocations {
+        &self.0.revocations
+    }
+
+    pub(crate) fn uptime(&self) -> std::time::Duration {
+        self.0.started.elapsed()
+    }
+}

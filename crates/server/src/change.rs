@@ -1,0 +1,147 @@
+//! Requests that change something: the body is read within its limit, and with an `Idempotency-Key` the change and the
+//! record of its answer are one transaction, so that a request sent twice is carried out once.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::future::BoxFuture;
+use http_body_util::BodyExt;
+use model::{Invalid, User};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use store::Conn;
+use store::idempotency::{Key, Reply, once};
+
+use crate::{App, Problem, input};
+
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const MAX_KEY: usize = 255;
+
+/// A changing request: who sends it, its body, and its key if it has one.
+pub(crate) struct Change<T> {
+    pub(crate) app: App,
+    pub(crate) user: User,
+    pub(crate) body: T,
+    key: Option<Key>,
+}
+
+impl<T: RequestBody> FromRequest<App> for Change<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let limit = T::limit(app);
+        let bytes = read(body, limit).await?;
+        let user = parts.extensions.get::<User>().cloned().ok_or_else(Problem::unauthorized)?;
+        let key = key(&parts, &bytes)?;
+        Ok(Self { app: app.clone(), user, body: T::parse(&parts, &bytes)?, key })
+    }
+}
+
+/// What a changing request may carry.
+pub(crate) trait RequestBody: Sized {
+    fn limit(app: &App) -> usize {
+        app.in_force().settings.max_body_bytes
+    }
+
+    fn parse(parts: &Parts, bytes: &[u8]) -> Result<Self, Problem>;
+}
+
+/// A JSON body.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> RequestBody for Json<T> {
+    fn parse(parts: &Parts, bytes: &[u8]) -> Result<Self, Problem> {
+        input::json(parts, bytes).map(Self)
+    }
+}
+
+/// No body, or one that says nothing.
+pub(crate) struct Nothing;
+
+impl RequestBody for Nothing {
+    fn parse(_: &Parts, bytes: &[u8]) -> Result<Self, Problem> {
+        match bytes.trim_ascii() {
+            b"" | b"{}" | b"null" => Ok(Self),
+            _ => Err(Invalid::one("body", "empty", "must be empty").into()),
+        }
+    }
+}
+
+/// What a change answers with.
+pub(crate) enum Answer<T> {
+    Ok(T),
+    Created(T),
+    NoContent,
+}
+
+impl<T> Change<T> {
+    /// Carries the change out, once for its key, and answers when it is committed. `what` names the thing that may not
+    /// be found.
+    pub(crate) async fn carry_out<A, W>(self, what: &'static str, work: W) -> Result<Response, Problem>
+    where
+        A: Serialize,
+        W: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, store::Result<Answer<A>>> + Send + 'static,
+    {
+        let (owner, key, now) = (self.user.id, self.key, self.app.clock().now());
+        let written = self.app.store().write(move |conn| {
+            Box::pin(async move {
+                once(conn, owner, key.as_ref(), now, |conn| Box::pin(async move { reply(work(conn).await?) })).await
+            })
+        });
+        let (reply, earlier) = written.await.map_err(Problem::from_store(what))?;
+        Ok(respond(reply, earlier))
+    }
+}
+
+fn reply<A: Serialize>(answer: Answer<A>) -> store::Result<Reply> {
+    let json = |value: &A| serde_json::to_string(value).map_err(|error| store::Error::Corrupt(error.to_string()));
+    Ok(match answer {
+        Answer::Ok(value) => Reply { status: 200, body: json(&value)? },
+        Answer::Created(value) => Reply { status: 201, body: json(&value)? },
+        Answer::NoContent => Reply { status: 204, body: String::new() },
+    })
+}
+
+fn respond(reply: Reply, earlier: bool) -> Response {
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+    let mut response = status.into_response();
+    if !reply.body.is_empty() {
+        *response.body_mut() = Body::from(reply.body);
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    if earlier {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
+    let limited = http_body_util::Limited::new(body, limit);
+    match limited.collect().await {
+        Ok(collected) => Ok(collected.to_bytes().into()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Problem::too_large(limit)),
+        Err(_) => Err(Invalid::one("body", "complete", "must arrive completely").into()),
+    }
+}
+
+/// The request's key and a digest of what it asks for.
+fn key(parts: &Parts, body: &[u8]) -> Result<Option<Key>, Invalid> {
+    let Some(value) = parts.headers.get(KEY) else { return Ok(None) };
+    let bytes = value.as_bytes();
+    if bytes.is_empty() || bytes.len() > MAX_KEY || !bytes.iter().all(u8::is_ascii_graphic) {
+        let message = format!("must be 1 to {MAX_KEY} visible ASCII characters");
+        return Err(Invalid::one("Idempotency-Key", "key", message));
+    }
+    let mut digest = Sha256::new();
+    for part in [parts.method.as_str().as_bytes(), parts.uri.path().as_bytes(), body] {
+        digest.update((part.len() as u64).to_le_bytes());
+        digest.update(part);
+    }
+    let fingerprint = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Some(Key { key: value.to_str().unwrap_or_default().to_owned(), fingerprint }))
+}

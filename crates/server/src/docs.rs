@@ -1,0 +1,95 @@
+//! The description of the interface for programs (`/openapi.json`) and people (`/docs`), made from the handlers
+//! themselves. Everything it shows is served from here.
+
+use axum::Router;
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, Ref,
+    Required, ResponseBuilder, Type,
+};
+use utoipa::{PartialSchema, ToSchema};
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use crate::{App, Problem};
+
+const ABOUT: &str = "One program that runs AI agents for people: tasks and reminders in plain language, command-line \
+                     agents under supervision. Errors are `application/problem+json`; every answer has an \
+                     `X-Request-ID`; changing requests take an `Idempotency-Key`.";
+
+/// What is not said at the handlers.
+pub(crate) fn about() -> OpenApi {
+    let license = LicenseBuilder::new().name("Apache-2.0").identifier(Some("Apache-2.0")).build();
+    let info = InfoBuilder::new()
+        .title("adjutant")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(ABOUT))
+        .license(Some(license))
+        .build();
+    let components = ComponentsBuilder::new()
+        .schema(Problem::name(), Problem::schema())
+        .schema(model::Violation::name(), model::Violation::schema())
+        .security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)))
+        .build();
+    OpenApiBuilder::new()
+        .info(info)
+        .components(Some(components))
+        // With authentication a token, without it nothing.
+        .security(Some([SecurityRequirement::new("token", [""; 0]), SecurityRequirement::default()]))
+        .build()
+}
+
+pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
+    for item in description.paths.paths.values_mut() {
+        for operation in [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten() {
+            add_idempotency_key(operation);
+            add_common_problems(operation);
+        }
+        item.get.iter_mut().for_each(add_common_problems);
+    }
+    let config = Config::new(["/openapi.json"]).use_base_layout().validator_url("none");
+    SwaggerUi::new("/docs").config(config).url("/openapi.json", description).into()
+}
+
+/// Every change takes one.
+fn add_idempotency_key(operation: &mut Operation) {
+    let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$")).build();
+    let parameter = ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("A request sent again with the same key within 24 hours is carried out once"))
+        .schema(Some(text))
+        .build();
+    operation.parameters.get_or_insert_default().push(parameter.into());
+    add_problem(operation, 409, "The first request with this Idempotency-Key is still at work");
+}
+
+/// Answers that every operation may give.
+fn add_common_problems(operation: &mut Operation) {
+    let common = [
+        (403, "The page or the user is not allowed to"),
+        (500, "A fault of the server; the log has the details under the request's id"),
+        (504, "It took longer than the time limit"),
+    ];
+    let user = [
+        (401, "A valid token is missing"),
+        (429, "Too many requests; Retry-After says when to come back"),
+        (422, "Something in the request is not valid; `errors` says what"),
+        (503, "The database is not available"),
+    ];
+    // `security(())` at the handler marks what is open to everyone.
+    let open =
+        operation.security.as_ref().is_some_and(|needed| needed.iter().all(|n| *n == SecurityRequirement::default()));
+    let changes = operation.request_body.is_some();
+    let body: &[(u16, &str)] = &[(413, "The body is too large"), (415, "The body is not JSON")];
+    let sets = [common.as_slice(), if open { &[] } else { &user }, if changes { body } else { &[] }];
+    sets.into_iter().flatten().for_each(|(status, text)| add_problem(operation, *status, text));
+}
+
+/// Unless the handler describes that status itself.
+fn add_problem(operation: &mut Operation, status: u16, text: &str) {
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
+    let response = ResponseBuilder::new().description(text).content("application/problem+json", content).build();
+    operation.responses.responses.entry(status.to_string()).or_insert(response.into());
+}

@@ -1,0 +1,178 @@
+//! Reading requests: bodies, query strings, path segments. Whatever is wrong is named by its field; nothing is ignored.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use model::Invalid;
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use crate::Problem;
+
+/// A JSON body as `T`. Unknown fields are `T`'s to refuse.
+pub(crate) fn json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Result<T, Problem> {
+    require_json(parts)?;
+    let text = std::str::from_utf8(body).map_err(|_| Invalid::one("body", "utf8", "must be valid UTF-8"))?;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| shape(&error))?;
+    reader.end().map_err(|error| Invalid::one("body", "json", format!("must be one JSON value: {error}")))?;
+    Ok(value)
+}
+
+fn require_json(parts: &Parts) -> Result<(), Problem> {
+    let Some(kind) = parts.headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let kind = kind.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if kind.eq_ignore_ascii_case("application/json") || kind.ends_with("+json") {
+        return Ok(());
+    }
+    let detail = "the body must be JSON; send Content-Type: application/json";
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", detail))
+}
+
+/// Says which field has the wrong shape, in words of JSON rather than of Rust.
+fn shape(error: &serde_path_to_error::Error<serde_json::Error>) -> Invalid {
+    let (path, inner) = (error.path().to_string(), error.inner());
+    let message = inner.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    let named = message.split('`').nth(1).unwrap_or_default();
+    let within = |field: &str| if path == "." { field.to_owned() } else { format!("{path}.{field}") };
+    if !inner.is_data() {
+        return Invalid::one("body", "json", format!("must be valid JSON: {inner}"));
+    }
+    if message.starts_with("missing field") {
+        return Invalid::one(within(named), "required", "must be given");
+    }
+    if message.starts_with("unknown field") {
+        let known = message.split_once("expected ").map_or("no fields", |(_, known)| known).replace('`', "");
+        let field = path.rsplit_once('.').map_or(named.to_owned(), |(outer, _)| format!("{outer}.{named}"));
+        return Invalid::one(field, "unknown", format!("is not known here; known: {known}"));
+    }
+    let field = if path == "." { "body".to_owned() } else { path };
+    Invalid::one(field, "type", format!("has the wrong type or form: {message}"))
+}
+
+/// The parameters of a query string: each known, each at most once.
+pub(crate) struct Query(Vec<(&'static str, String)>);
+
+impl Query {
+    pub(crate) fn read(query: Option<&str>, known: &[&'static str]) -> Result<Self, Invalid> {
+        let mut params = Vec::new();
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = decode("query", name)?;
+            let Some(name) = known.iter().find(|known| **known == name) else {
+                let message = format!("is not a parameter here; known: {}", known.join(", "));
+                return Err(Invalid::one(name, "unknown", message));
+            };
+            if params.iter().any(|(given, _)| given == name) {
+                return Err(Invalid::one(*name, "once", "must be given only once"));
+            }
+            params.push((*name, decode(name, value)?.into_owned()));
+        }
+        Ok(Self(params))
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// `limit` and `cursor`, which every listing has.
+    pub(crate) fn page(&self) -> Result<(i64, Option<store::page::Cursor>), Invalid> {
+        let max = store::page::MAX_LIMIT;
+        let limit = match self.text("limit").map(str::parse) {
+            None => store::page::DEFAULT_LIMIT,
+            Some(Ok(limit)) if (1..=max).contains(&limit) => limit,
+            Some(_) => return Err(Invalid::one("limit", "range", format!("must be a number between 1 and {max}"))),
+        };
+        Ok((limit, self.text("cursor").map(store::page::Cursor::parse).transpose()?))
+    }
+}
+
+fn decode<'a>(field: &str, text: &'a str) -> Result<Cow<'a, str>, Invalid> {
+    let spaced: Cow<'a, str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
+    let decoded = match spaced {
+        Cow::Borrowed(text) => percent_decode_str(text).decode_utf8(),
+        Cow::Owned(text) => percent_decode_str(&text).decode_utf8().map(|text| Cow::Owned(text.into_owned())),
+    };
+    decoded.map_err(|_| Invalid::one(field, "utf8", "must be valid UTF-8"))
+}
+
+/// The `{id}` of a path, as whatever kind of id it must be.
+pub(crate) struct Id<T>(pub(crate) T);
+
+impl<T: PathId, S: Send + Sync> FromRequestParts<S> for Id<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let path: Result<Path<String>, PathRejection> = Path::from_request_parts(parts, state).await;
+        let Path(id) = path.map_err(|_| Invalid::one("id", "utf8", "must be valid UTF-8"))?;
+        T::read(&id).map(Self).map_err(Problem::from)
+    }
+}
+
+pub(crate) trait PathId: Sized {
+    fn read(text: &str) -> Result<Self, Invalid>;
+}
+
+impl PathId for Uuid {
+    fn read(text: &str) -> Result<Self, Invalid> {
+        Self::try_parse(text).map_err(|_| Invalid::one("id", "uuid", "must be a UUID"))
+    }
+}
+
+impl PathId for model::conversation::Id {
+    fn read(text: &str) -> Result<Self, Invalid> {
+        Self::from_str(text).map_err(|mut invalid| {
+            invalid.violations[0].field = "id".to_owned();
+            invalid
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: &str) -> (String, String) {
+        let (parts, ()) = axum::http::Request::new(()).into_parts();
+        let error = json::<model::task::Draft>(&parts, body.as_bytes()).unwrap_err();
+        (error.errors[0].field.clone(), error.errors[0].rule.clone())
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_body_is_named() {
+        for (body, field, rule) in [
+            ("", "body", "json"),
+            ("{", "body", "json"),
+            ("{} {}", "title", "required"),
+            (r#"{"title":"a"} x"#, "body", "json"),
+            ("[]", "body", "type"),
+            ("{}", "title", "required"),
+            (r#"{"title":1}"#, "title", "type"),
+            (r#"{"title":"a","tags":["a",2]}"#, "tags[1]", "type"),
+            (r#"{"title":"a","colour":"red"}"#, "colour", "unknown"),
+            (r#"{"title":"a","title":"b"}"#, "body", "type"),
+        ] {
+            assert_eq!(refused(body), (field.to_owned(), rule.to_owned()), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_query_is_named() {
+        let read = |query| Query::read(Some(query), &["q", "limit", "cursor"]);
+        assert_eq!(read("q=two+words%21&limit=5").unwrap().text("q"), Some("two words!"));
+        for (query, field) in [("x=1", "x"), ("q=a&q=b", "q"), ("q=%ff", "q")] {
+            assert_eq!(read(query).err().unwrap().violations[0].field, field, "{query}");
+        }
+        for (query, field) in
+            [("limit=0", "limit"), ("limit=201", "limit"), ("limit=", "limit"), ("cursor=x", "cursor")]
+        {
+            assert_eq!(read(query).unwrap().page().err().unwrap().violations[0].field, field, "{query}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Counters for Prometheus. Labels are routes and outcomes, never users or their data.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use axum::extract::{MatchedPath, State};
+use axum::http::{Method, header};
+use axum::response::IntoResponse;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::{App, Problem};
+
+/// Seconds.
+const BUCKETS: [f64; 15] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Request, Counter>,
+    durations: Family<Route, Histogram>,
+    waiting_writes: Gauge,
+    uptime: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Request {
+    method: Label<Method>,
+    route: Label<Option<MatchedPath>>,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    route: Label<Option<MatchedPath>>,
+}
+
+/// A value of another crate as a label, without copying it for each request.
+#[derive(Clone, Debug)]
+struct Label<T>(T);
+
+trait Name {
+    fn name(&self) -> &str;
+}
+
+impl Name for Method {
+    fn name(&self) -> &str {
+        // Anybody can invent a method; a counter for each would grow without bound.
+        match *self {
+            Self::GET | Self::POST | Self::PUT | Self::PATCH | Self::DELETE | Self::HEAD | Self::OPTIONS => {
+                self.as_str()
+            }
+            _ => "other",
+        }
+    }
+}
+
+impl Name for Option<MatchedPath> {
+    fn name(&self) -> &str {
+        self.as_ref().map_or("other", MatchedPath::as_str)
+    }
+}
+
+impl<T: Name> PartialEq for Label<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name() == other.0.name()
+    }
+}
+
+impl<T: Name> Eq for Label<T> {}
+
+impl<T: Name> std::hash::Hash for Label<T> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.name().hash(state);
+    }
+}
+
+impl<T: Name> EncodeLabelValue for Label<T> {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        encoder.write_str(self.0.name())
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("adjutant");
+        let requests = Family::<Request, Counter>::default();
+        registry.register("http_requests", "HTTP requests by route and status", requests.clone());
+        let durations = Family::<Route, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
+        let help = "time until the answer began";
+        registry.register_with_unit("http_request_duration", help, Unit::Seconds, durations.clone());
+        let waiting_writes = Gauge::default();
+        registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
+        let uptime = Gauge::default();
+        registry.register_with_unit("uptime", "time since the start", Unit::Seconds, uptime.clone());
+        Self { registry, requests, durations, waiting_writes, uptime }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn count_request(&self, method: Method, route: Option<MatchedPath>, status: u16, duration: Duration) {
+        let route = Label(route);
+        self.durations.get_or_create(&Route { route: route.clone() }).observe(duration.as_secs_f64());
+        self.requests.get_or_create(&Request { method: Label(method), route, status }).inc();
+    }
+}
+
+/// Counters in the Prometheus text format.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "operation",
+    security(()),
+    responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"))
+)]
+pub(crate) async fn metrics(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
+    let metrics = app.metrics();
+    metrics.waiting_writes.set(i64::try_from(app.store().waiting_writes()).unwrap_or(i64::MAX));
+    metrics.uptime.set(i64::try_from(app.uptime().as_secs()).unwrap_or(i64::MAX));
+    let mut text = String::new();
+    encode(&mut text, &metrics.registry).map_err(|error| Problem::internal(error.to_string()))?;
+    Ok(([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text))
+}

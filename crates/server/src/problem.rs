@@ -1,0 +1,168 @@
+//! Errors as people and programs get them over HTTP: `application/problem+json` (RFC 9457). The one place that maps
+//! errors to status codes. What went wrong inside is logged, never sent.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use model::{Invalid, Violation};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The error body.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// Names the kind of problem.
+    #[serde(rename = "type")]
+    #[schema(examples("urn:adjutant:problem:validation"))]
+    pub kind: String,
+    #[schema(examples("Unprocessable Entity"))]
+    pub title: String,
+    #[schema(examples(422))]
+    pub status: u16,
+    #[schema(examples("title must not be empty"))]
+    pub detail: String,
+    /// The answer's `X-Request-ID`.
+    #[schema(examples("req_0f3a5c7e9b1d"))]
+    pub request_id: String,
+    /// What is wrong with the request, one entry a violation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Violation>,
+    #[serde(skip)]
+    retry_after: Option<u64>,
+    /// For the log: what the sender must not see.
+    #[serde(skip)]
+    cause: Option<String>,
+}
+
+/// What is noted beside an answer for the log.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: String,
+    pub(crate) message: String,
+    pub(crate) recoverable: bool,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("urn:adjutant:problem:{kind}"),
+            title: status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: status.as_u16(),
+            detail: detail.into(),
+            // Filled in by `request`, which knows it.
+            request_id: String::new(),
+            errors: Vec::new(),
+            retry_after: None,
+            cause: None,
+        }
+    }
+
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "there is nothing at this path")
+    }
+
+    pub(crate) fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", format!("there is no such {what}"))
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let detail = "this path does not take this method";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
+    }
+
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a valid token is required")
+    }
+
+    pub(crate) fn forbidden(detail: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let detail = format!("the body must have at most {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+    }
+
+    pub(crate) fn too_many_requests(wait: std::time::Duration) -> Self {
+        let seconds = wait.as_secs() + 1;
+        let detail = format!("too many requests; try again in {seconds} s");
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate-limit", detail);
+        Self { retry_after: Some(seconds), ..problem }
+    }
+
+    pub(crate) fn timeout(limit: std::time::Duration) -> Self {
+        let detail = format!("the request took longer than {} s", limit.as_secs());
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "timeout", detail)
+    }
+
+    pub(crate) fn internal(cause: impl Into<String>) -> Self {
+        let detail = "something went wrong here; the log has the details under this request_id";
+        let problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail);
+        Self { cause: Some(cause.into()), ..problem }
+    }
+
+    fn unavailable(cause: String) -> Self {
+        let detail = "the database is not available right now; try again";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
+        Self { retry_after: Some(1), cause: Some(cause), ..problem }
+    }
+
+    /// `what` names the thing that [`store::Error::NotFound`] is about.
+    pub(crate) fn from_store(what: &str) -> impl Fn(store::Error) -> Self {
+        move |error| match error {
+            store::Error::NotFound => Self::not_found(what),
+            other => other.into(),
+        }
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "validation", invalid.to_string());
+        Self { errors: invalid.violations, ..problem }
+    }
+}
+
+impl From<store::Error> for Problem {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::NotFound => Self::not_found("thing"),
+            store::Error::KeyReused => {
+                Invalid::one("Idempotency-Key", "reused", "was used for another request in the last 24 hours").into()
+            }
+            store::Error::KeyBusy => {
+                let detail = "the first request with this Idempotency-Key is still at work";
+                Self::new(StatusCode::CONFLICT, "idempotency-key-busy", detail)
+            }
+            store::Error::Backup(_) | store::Error::NewerSchema { .. } => {
+                Invalid::one("body", "backup", error.to_string()).into()
+            }
+            store::Error::Unavailable(cause) => Self::unavailable(cause),
+            other => Self::internal(other.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if status.is_server_error() {
+            response.extensions_mut().insert(Failure {
+                kind: self.kind.rsplit(':').next().unwrap_or_default().to_owned(),
+                message: self.cause.clone().unwrap_or_else(|| self.detail.clone()),
+                recoverable: status != StatusCode::INTERNAL_SERVER_ERROR,
+            });
+        }
+        // The body is written by `request`, once the id is known.
+        response.extensions_mut().insert(self);
+        response
+    }
+}

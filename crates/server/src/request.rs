@@ -1,0 +1,120 @@
+//! What happens around every request: its id, its log entries, its time limit, and an answer even if the handler
+//! panics.
+
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt;
+use tracing::{Instrument, Span, field};
+
+use crate::api::RESTORE_PATH;
+use crate::problem::Failure;
+use crate::{App, Problem};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id of a request: the sender's if it is well formed, else a new one (CHAT-5).
+#[derive(Clone, Debug)]
+pub(crate) struct RequestId(HeaderValue);
+
+impl RequestId {
+    fn of(request: &Request, app: &App) -> Self {
+        let kept = request.headers().get(REQUEST_ID).filter(|id| is_valid(id.as_bytes())).cloned();
+        Self(kept.unwrap_or_else(|| {
+            // The last 12 digits of a version 7 UUID are random.
+            let id = app.clock().id().simple().to_string();
+            HeaderValue::from_str(&format!("req_{}", &id[20..])).unwrap_or(HeaderValue::from_static("req_000000000000"))
+        }))
+    }
+
+    fn as_str(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
+    }
+}
+
+fn is_valid(id: &[u8]) -> bool {
+    (1..=64).contains(&id.len()) && id.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+}
+
+/// The outermost layer.
+pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = RequestId::of(&request, &app);
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let span = tracing::info_span!(
+        "request",
+        request_id = id.as_str(),
+        user_id = field::Empty,
+        conversation_id = field::Empty,
+        otel.name = format!("{method} {}", request.uri().path()),
+        otel.kind = "server",
+        http.request.method = method.as_str(),
+        url.path = request.uri().path(),
+        http.response.status_code = field::Empty,
+    );
+    let unhurried = route.as_ref().is_some_and(|route| route.as_str() == RESTORE_PATH);
+    let limit = if unhurried { Duration::MAX } else { app.in_force().settings.request_timeout };
+    let mut response = async {
+        let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+        let input_length: u64 = length.and_then(|length| length.parse().ok()).unwrap_or_default();
+        tracing::info!(event = "request_received", method = method.as_str(), path = request.uri().path(), input_length);
+        let response = answer(request, next, limit).await;
+        log_outcome(&response, started);
+        response
+    }
+    .instrument(span.clone())
+    .await;
+    span.record("http.response.status_code", response.status().as_u16());
+    app.metrics().count_request(method, route, response.status().as_u16(), started.elapsed());
+    response.headers_mut().insert(REQUEST_ID, id.0.clone());
+    with_problem_body(response, &id)
+}
+
+async fn answer(request: Request, next: Next, limit: Duration) -> Response {
+    let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
+    match tokio::time::timeout(limit, handler).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(panic)) => {
+            let message = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
+            Problem::internal(format!("panic: {}", message.unwrap_or_default())).into_response()
+        }
+        Err(_) => Problem::timeout(limit).into_response(),
+    }
+}
+
+fn log_outcome(response: &Response, started: Instant) {
+    let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if let Some(Failure { kind, message, recoverable }) = response.extensions().get::<Failure>() {
+        tracing::error!(event = "error_occurred", error_type = kind, error_message = message, recoverable);
+    }
+    let success = response.status().as_u16() < StatusCode::BAD_REQUEST.as_u16();
+    tracing::info!(
+        event = "request_completed",
+        duration_ms = duration,
+        total_duration_ms = duration,
+        success,
+        tools_called.json = "[]"
+    );
+}
+
+/// Problems get their body here, where the request's id is known.
+fn with_problem_body(mut response: Response, id: &RequestId) -> Response {
+    let Some(mut problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    problem.request_id = id.as_str().to_owned();
+    let json = serde_json::to_string(&problem).unwrap_or_default();
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    *response.body_mut() = Body::from(json);
+    response
+}
+
+/// Notes who is asking, for the log entries that follow.
+pub(crate) fn note_user(user: &model::User) {
+    Span::current().record("user_id", field::display(user.id));
+}

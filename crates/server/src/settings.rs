@@ -1,0 +1,67 @@
+//! What the server can be told. The values come from the configuration; this crate does not know files or variables.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use model::task;
+use secrecy::SecretString;
+use store::housekeeping::Retention;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// After this a request is answered with 504.
+    pub request_timeout: Duration,
+    /// The largest body of an ordinary request.
+    pub max_body_bytes: usize,
+    /// The largest body of an import.
+    pub max_import_bytes: usize,
+    /// Refuse requests whose `Host` is not this machine: what a server on loopback does against DNS rebinding.
+    pub loopback_only: bool,
+    /// Where people reach the server from outside, as scheme, host and port.
+    pub public_url: Option<String>,
+    /// Web pages of other origins that may call the server.
+    pub cors_origins: Vec<String>,
+    /// `None`: everyone is the local user.
+    pub auth: Option<Auth>,
+    pub rate_limit: Option<Rate>,
+    /// Where a user is when the token does not say.
+    pub time_zone: TimeZone,
+    pub tasks: task::Limits,
+    pub retention: Retention,
+}
+
+/// How tokens are recognised.
+#[derive(Clone, Debug)]
+pub struct Auth {
+    /// For HS256.
+    pub secret: Option<SecretString>,
+    /// Where the public keys for RS256, ES256 and EdDSA are published.
+    pub jwks_url: Option<String>,
+    pub issuer: Option<String>,
+    pub audience: Option<String>,
+}
+
+/// How often one user may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    pub per_minute: std::num::NonZeroU32,
+    pub burst: std::num::NonZeroU32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            request_timeout: Duration::from_secs(30),
+            max_body_bytes: 1024 * 1024,
+            max_import_bytes: 64 * 1024 * 1024,
+            loopback_only: true,
+            public_url: None,
+            cors_origins: Vec::new(),
+            auth: None,
+            rate_limit: None,
+            time_zone: TimeZone::UTC,
+            tasks: task::Limits::default(),
+            retention: Retention { conversations: Some(jiff::SignedDuration::from_hours(30 * 24)) },
+        }
+    }
+}
