@@ -39,7 +39,9 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 /// Which kinds of things are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct What {
+    /// Keys, tokens, passwords and private keys.
     pub secrets: bool,
+    /// E-mail addresses.
     pub emails: bool,
 }
 
@@ -83,8 +85,9 @@ impl Redactor {
         if what.emails {
             literals.push(("@".into(), Trigger::Email));
         }
-        // A URL is looked at even when only addresses are wanted: `user@host` in it is none.
-        literals.push(("://".into(), Trigger::Url));
+        // A URL is looked at even when only e-mail addresses are wanted: `user@host` in it is none. Some write the
+        // slashes in JSON escaped.
+        literals.extend(["://", ":\\/\\/"].map(|literal| (literal.into(), Trigger::Url)));
         let finder = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))

@@ -81,8 +81,8 @@ impl Conn {
     /// Several statements without arguments or rows, in one trip to the database.
     pub(crate) async fn batch(&mut self, sql: &'static str) -> Result<()> {
         on!(self, c,
-            sqlite: drop(sqlx::raw_sql(sql).execute(c).await?),
-            postgres: drop(sqlx::raw_sql(sql).execute(c).await?));
+            sqlite: sqlx::raw_sql(sql).execute(c).await.map(drop)?,
+            postgres: sqlx::raw_sql(sql).execute(c).await.map(drop)?);
         Ok(())
     }
 }

@@ -1,3 +1,9 @@
-//! What tests need and the product does not: databases of their own. Nothing here knows adjutant.
+//! What tests need and the product does not. Two halves: doubles of what we do not own (a database server, an issuer of
+//! tokens, a collector of traces), which know nothing of adjutant; and [`app`], the whole product on a free port.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
+
+pub mod app;
+pub mod issuer;
+pub mod otlp;
 pub mod postgres;

@@ -11,8 +11,8 @@ use super::settings::{self, Kind, SETTINGS};
 use super::{Mistake, config_file};
 use crate::cli::Global;
 
-/// Where a value was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a value was written; in the order of a file's lines.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     Default,
     File { path: PathBuf, line: usize },

@@ -7,6 +7,7 @@ mod layers;
 mod read;
 pub(crate) mod settings;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -63,11 +64,20 @@ impl std::fmt::Display for Mistake {
 impl Config {
     /// Reads everything, or says everything that is wrong.
     pub(crate) fn load(global: &Global, listen: Option<&str>) -> Result<Self, Vec<Mistake>> {
+        Self::load_with(global, listen, std::env::vars_os())
+    }
+
+    fn load_with(
+        global: &Global,
+        listen: Option<&str>,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, Vec<Mistake>> {
         let mut mistakes = Vec::new();
-        let layers = Layers::collect(global, listen, std::env::vars_os(), &mut mistakes);
+        let layers = Layers::collect(global, listen, variables, &mut mistakes);
         let mut reader = Reader { layers: &layers, mistakes };
         let config = Self::read(&mut reader, global);
-        let mistakes = reader.mistakes;
+        let mut mistakes = reader.mistakes;
+        mistakes.sort_by(|a, b| a.origin.cmp(&b.origin));
         if mistakes.is_empty() { Ok(Self { layers, ..config }) } else { Err(mistakes) }
     }
 

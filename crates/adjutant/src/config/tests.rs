@@ -11,14 +11,10 @@ fn load(file: &str, variables: &[(&str, &str)], listen: Option<&str>) -> Result<
     std::fs::write(&path, file).unwrap();
     let global = Global { config: Some(path.clone()), ..Global::default() };
     let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let mut mistakes = Vec::new();
-    let layers = Layers::collect(&global, listen, variables, &mut mistakes);
-    let mut reader = Reader { layers: &layers, mistakes };
-    let config = Config::read(&mut reader, &global);
-    let mistakes = reader.mistakes;
-    if mistakes.is_empty() {
-        return Ok(Config { layers, ..config });
-    }
+    let mistakes = match Config::load_with(&global, listen, variables) {
+        Ok(config) => return Ok(config),
+        Err(mistakes) => mistakes,
+    };
     let name = path.display().to_string();
     Err(mistakes.iter().map(|mistake| mistake.to_string().replace(&name, "adjutant.toml")).collect())
 }
@@ -65,13 +61,13 @@ level = \"loud\"
     let expected = [
         "adjutant.toml:2: there is no setting server.lisen; did you mean server.listen?",
         "adjutant.toml:3: server.request_timeout_seconds must be a whole number",
-        "adjutant.toml:7: there is no setting auht.jwt_secret; did you mean auth.jwt_secret?",
-        "ADJUTANT_TASKS__MAX_TITEL_CHARS: there is no setting tasks.max_titel_chars; did you mean tasks.max_title_chars?",
-        "adjutant.toml:10: auth.jwt_secret must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
         "adjutant.toml:4: server.max_body_bytes must be between 1024 and 1073741824, not 0",
+        "adjutant.toml:7: there is no setting auht.jwt_secret; did you mean auth.jwt_secret?",
+        "adjutant.toml:10: auth.jwt_secret must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
         "adjutant.toml:13: database.url holds a password: write url = \"env:DATABASE_URL\" or \"file:PATH\" instead",
         "adjutant.toml:14: database.durability must be one of full, normal, not 'maybe'",
         "adjutant.toml:16: log.level must be one of info, off, error, warning, debug, trace, not 'loud'",
+        "ADJUTANT_TASKS__MAX_TITEL_CHARS: there is no setting tasks.max_titel_chars; did you mean tasks.max_title_chars?",
     ];
     assert_eq!(mistakes, expected);
     assert!(!mistakes.concat().contains("hunter2"), "a mistake must not repeat the secret");

@@ -16,7 +16,9 @@ pub(super) fn hide(scan: &mut Scan, at: usize) {
         return;
     }
     let Some(start) = local_start(scan, at) else { return };
-    let Some(end) = domain_end(scan.from(at + 1)).map(|length| at + 1 + length) else { return };
+    let Some(end) = domain_end(scan.from(at + 1)).map(|length| at + 1 + length) else {
+        return;
+    };
     if !is_login(&scan.bytes[start..at], scan.from(end)) {
         scan.hide(start..end);
     }
@@ -62,7 +64,9 @@ fn is_top_level(label: &[u8]) -> bool {
 
 /// Whether this names an account and a host to copy from or to: `git@host…`, `user@host:some/path`.
 fn is_login(local: &[u8], after: &[u8]) -> bool {
-    let Some(path) = after.strip_prefix(b":") else { return local == b"git" };
+    let Some(path) = after.strip_prefix(b":") else {
+        return local == b"git";
+    };
     let directory = run_end(path, 0, 128, |b| in_label(b) || matches!(b, b'_' | b'.' | b'~'));
     local == b"git" || path.get(directory) == Some(&b'/') || path[directory..].starts_with(MARK.as_bytes())
 }

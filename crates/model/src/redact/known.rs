@@ -34,7 +34,9 @@ impl Known {
     }
 
     pub(super) fn replaced<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let Some(finder) = &self.finder else { return Cow::Borrowed(text) };
+        let Some(finder) = &self.finder else {
+            return Cow::Borrowed(text);
+        };
         let mut scan = Scan::new(text);
         for hit in finder.find_iter(text) {
             let start = hit.start() + escape_tail(scan.bytes, hit.start());

@@ -3,56 +3,24 @@
 //! Never takes a name for what it begins with (`token_count`, `password_file`), nor the tokens of a language model
 //! or of a list's next page.
 
-const ALONE: [&str; 10] =
-    ["password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential", "authorization", "cookie"];
-const BEFORE_KEY: [&str; 17] = [
-    "api",
-    "access",
-    "private",
-    "secret",
-    "signing",
-    "encryption",
-    "account",
-    "master",
-    "auth",
-    "ssh",
-    "service",
-    "subscription",
-    "app",
-    "session",
-    "hmac",
-    "admin",
-    "deploy",
+#[rustfmt::skip]
+const ALONE: [&str; 10] = [
+    "password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "credential", "authorization", "cookie",
 ];
-const BEFORE_PASS: [&str; 13] =
-    ["db", "database", "user", "mysql", "postgres", "pg", "smtp", "mail", "admin", "root", "redis", "ftp", "proxy"];
+#[rustfmt::skip]
+const BEFORE_KEY: [&str; 17] = [
+    "api", "access", "private", "secret", "signing", "encryption", "account", "master", "auth", "ssh", "service",
+    "subscription", "app", "session", "hmac", "admin", "deploy",
+];
+#[rustfmt::skip]
+const BEFORE_PASS: [&str; 13] = [
+    "db", "database", "user", "mysql", "postgres", "pg", "smtp", "mail", "admin", "root", "redis", "ftp", "proxy",
+];
 /// What stands before `token` where it is none to log in with.
+#[rustfmt::skip]
 const HARMLESS: [&str; 25] = [
-    "next",
-    "page",
-    "continuation",
-    "sync",
-    "eos",
-    "bos",
-    "pad",
-    "unk",
-    "sep",
-    "cls",
-    "mask",
-    "stop",
-    "end",
-    "start",
-    "special",
-    "first",
-    "last",
-    "max",
-    "min",
-    "per",
-    "prompt",
-    "completion",
-    "input",
-    "output",
-    "image",
+    "next", "page", "continuation", "sync", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "end", "start",
+    "special", "first", "last", "max", "min", "per", "prompt", "completion", "input", "output", "image",
 ];
 
 /// How names that are secret end, in lower case.

@@ -114,7 +114,7 @@ impl Name<'_> {
             [b'=', b' ' | b'\t', ..] => (Link::Spaced, 1),
             [b'=', ..] if apart => (Link::Spaced, 1),
             [b'=', ..] => (Link::Tight, 1),
-            [b',', ..] if flag && self.quote.is_some() => (Link::Flag, 1),
+            [b',', ..] if flag && self.quote.is_some() => return Some((Link::Flag, space_end(bytes, at + 1))),
             _ if flag && self.quote.is_none() && apart => (Link::Flag, 0),
             _ => return None,
         };
@@ -136,15 +136,20 @@ impl Name<'_> {
         let after = scan.from(value.end);
         let value = &scan.text[value];
         let enumerated = link == Link::Spaced && matches!(after.first(), Some(b',' | b';'));
-        let most_digits = if enumerated || !self.text.to_ascii_lowercase().contains("pass") { 5 } else { 1 };
+        let most_digits = match link {
+            _ if enumerated => 5,
+            _ if self.text.to_ascii_lowercase().contains("pass") => 1,
+            Link::Tight => 3,
+            _ => 5,
+        };
         // `A= B=1` sets A to nothing.
-        let next = || value.split_once('=').is_some_and(|(name, _)| prose::look(name) != Look::Secret);
+        let set_next = value.split_once('=').is_some_and(|(next, _)| prose::look(next) != Look::Secret);
         values::is_placeholder(value)
             || after.starts_with(MARK.as_bytes())
             || value.len() <= most_digits && value.bytes().all(|b| b.is_ascii_digit())
             || self.ends_with("pwd") && value.starts_with(['/', '~', '.'])
             || self.is_cookies(link) && !value.split(' ').next().is_some_and(|first| first.contains('='))
-            || link == Link::Spaced && next()
+            || link == Link::Spaced && set_next
             || !header && prose::is_harmless(value, self.text, link, after)
     }
 
@@ -169,7 +174,7 @@ impl Name<'_> {
 /// Where the literal begins that has something before it: the list it is the first of, or a letter as in `b"…"`.
 fn literal_start(bytes: &[u8], start: usize) -> usize {
     let inside = match bytes.get(start) {
-        Some(b'[') => blank_end(bytes, start + 1),
+        Some(b'[') => space_end(bytes, start + 1),
         Some(b'b' | b'f' | b'r' | b'u') => start + 1,
         _ => return start,
     };
@@ -185,7 +190,7 @@ fn is_enclosed(bytes: &[u8], start: usize) -> bool {
 /// Whether the string that ends here is the name of a field.
 fn is_field(bytes: &[u8], end: usize) -> bool {
     let after = Quote::at(bytes, end).map_or(end, |close| close.end);
-    bytes.get(run_end(bytes, after, usize::MAX, |b| b.is_ascii_whitespace())) == Some(&b':')
+    bytes.get(space_end(bytes, after)) == Some(&b':')
 }
 
 /// The literal after a declared type: `api_key: str = "…"`.
@@ -202,6 +207,11 @@ fn emphasis_end(bytes: &[u8], start: usize) -> usize {
     if stars { start + 2 } else { start }
 }
 
+fn space_end(bytes: &[u8], start: usize) -> usize {
+    run_end(bytes, start, usize::MAX, |b| b.is_ascii_whitespace())
+}
+
+/// Like `space_end`, but on the same line.
 fn blank_end(bytes: &[u8], start: usize) -> usize {
     run_end(bytes, start.min(bytes.len()), usize::MAX, |b| matches!(b, b' ' | b'\t'))
 }

@@ -11,7 +11,9 @@ const DASHES: &[u8] = b"-----";
 const LONGEST_LABEL: usize = 48;
 
 pub(super) fn hide(scan: &mut Scan, start: usize) {
-    let Some(body) = private_label(scan.bytes, start + BEGIN.len()) else { return };
+    let Some(body) = private_label(scan.bytes, start + BEGIN.len()) else {
+        return;
+    };
     let mut end = body;
     while let Some(&b) = scan.bytes.get(end) {
         if b == b'-' && scan.from(end).starts_with(END) {

@@ -93,9 +93,12 @@ impl<'t> Scan<'t> {
 
 /// How many bytes at `at` belong to an escape (`\n`, `\u00e9`) that began before it.
 pub(super) fn escape_tail(bytes: &[u8], at: usize) -> usize {
-    match bytes.get(at) {
-        Some(b'u') if bytes[..at].ends_with(b"\\") => 5,
-        Some(b'n' | b'r' | b't' | b'b' | b'f') if bytes[..at].ends_with(b"\\") => 1,
+    if !bytes[..at].ends_with(b"\\") {
+        return 0;
+    }
+    match &bytes[at..] {
+        [b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|b| b.is_ascii_hexdigit()) => 5,
+        [b'n' | b'r' | b't' | b'b' | b'f', ..] => 1,
         _ => 0,
     }
 }

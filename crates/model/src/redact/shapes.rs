@@ -104,10 +104,18 @@ pub(super) fn hide(scan: &mut Scan, shape: &Shape, start: usize) {
 /// Whether the bytes look drawn at random rather than written as words: upper and lower case, a letter next to a
 /// digit, or a stretch that no word is as long as.
 pub(super) fn looks_random(bytes: &[u8]) -> bool {
-    let has = |accepts: fn(&u8) -> bool| bytes.iter().any(accepts);
-    has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
-        || bytes.windows(2).any(|pair| pair.iter().any(u8::is_ascii_alphabetic) && pair.iter().any(u8::is_ascii_digit))
-        || bytes.split(|b| !b.is_ascii_alphanumeric()).any(|stretch| stretch.len() >= 20)
+    let (mut upper, mut lower, mut stretch, mut before) = (false, false, 0, b' ');
+    for &b in bytes {
+        upper |= b.is_ascii_uppercase();
+        lower |= b.is_ascii_lowercase();
+        stretch = if b.is_ascii_alphanumeric() { stretch + 1 } else { 0 };
+        let mixed = stretch > 1 && before.is_ascii_digit() != b.is_ascii_digit();
+        if mixed || upper && lower || stretch == 20 {
+            return true;
+        }
+        before = b;
+    }
+    false
 }
 
 const fn shape(prefix: &'static str, body: Body, least: usize, rule: Rule) -> Shape {

@@ -11,33 +11,23 @@ const SHORTEST_TOKEN: usize = 16;
 
 /// Looks at the address whose `://` ends at `start`.
 pub(super) fn hide(scan: &mut Scan, start: usize, secrets: bool) {
-    let Some(at) = account_end(scan, start) else { return };
-    scan.url_end = at + 1;
-    if !secrets {
+    let end = run_end(scan.bytes, start, usize::MAX, |b| !ends_host(b));
+    let address = &scan.text[start..end];
+    let Some(last) = address.rfind('@') else { return };
+    scan.url_end = start + last + 1;
+    // The last `@` counts, since some write a bare one in the password. What was redacted before is not passed.
+    let fresh = &address[..address.find(MARK).unwrap_or(last + 1)];
+    let Some(account) = fresh.rfind('@').map(|at| &address[..at]).filter(|_| secrets) else {
         return;
-    }
-    let account = &scan.text[start..at];
+    };
     let (user, password) = account.split_once(':').unwrap_or((account, ""));
     if is_token(user) {
         scan.hide(start..start + user.len());
     }
     if !values::is_placeholder(password) {
+        let at = start + account.len();
         scan.hide_later(at - password.len()..at);
     }
-}
-
-/// The last `@` before the host ends: some write a bare `@` in the password.
-fn account_end(scan: &Scan, start: usize) -> Option<usize> {
-    let mut end = start;
-    loop {
-        end = run_end(scan.bytes, end, usize::MAX, |b| !ends_host(b) && b != b'[');
-        if !scan.from(end).starts_with(b"[") || scan.from(end).starts_with(MARK.as_bytes()) {
-            break;
-        }
-        end += 1;
-    }
-    let at = scan.bytes[start..end].iter().rposition(|b| *b == b'@')?;
-    Some(start + at)
 }
 
 fn ends_host(b: u8) -> bool {

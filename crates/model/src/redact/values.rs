@@ -75,8 +75,8 @@ pub(super) fn bare_end(bytes: &[u8], start: usize) -> usize {
 
 /// Where the line ends, or the string it stands in.
 pub(super) fn line_end(bytes: &[u8], start: usize) -> usize {
-    let end = run_end(bytes, start, usize::MAX, |b| !is_quote(b) && !matches!(b, b'\n' | b'\r' | b'\\' | b'['));
-    end - bytes[start..end].iter().rev().take_while(|b| **b == b' ').count()
+    let ends = |b: u8| is_quote(b) || matches!(b, b'\n' | b'\r' | b'\\' | b'[');
+    run_end(bytes, start, usize::MAX, |b| !ends(b))
 }
 
 /// Whether the value is none, was redacted already, or says where the secret is kept.

@@ -1,0 +1,189 @@
+//! What HTTP costs on top of the store: tasks created and read over 64 connections, against the same operations called
+//! directly, alternating in one run. Prints operations a second and the ratio; judges nothing.
+//!
+//! `cargo bench -p adjutant --bench http [-- --database-url postgres://…]`
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use model::task::{Draft, Limits, Task};
+use model::{Clock, User, UserId};
+use store::{Durability, Location, Store};
+use testkit::app::Home;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const CONNECTIONS: usize = 64;
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_secs(2);
+
+#[tokio::main]
+async fn main() {
+    let postgres = std::env::args().skip_while(|argument| argument != "--database-url").nth(1);
+    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with("ADJUTANT_LOG__LEVEL", "info");
+    let home = match &postgres {
+        Some(url) => home.with("ADJUTANT_DATABASE__URL", url),
+        None => home,
+    };
+    let server = home.serve();
+    let address = server.url.trim_start_matches("http://").to_owned();
+
+    let dir = tempfile::tempdir().unwrap();
+    let location = match postgres {
+        Some(url) => Location::Postgres(url),
+        None => Location::Sqlite(dir.path().join("raw.db")),
+    };
+    let raw = Raw { store: Store::open(&location, Durability::Full).await.unwrap(), clock: Clock::system() };
+
+    let body = r#"{"title":"pay rent","due_date":"2026-01-31","priority":"high","tags":["home"]}"#;
+    let create = request("POST", "/api/tasks", body);
+    compare("create", || over_http(&address, create.clone()), || directly(&raw, Operation::Create)).await;
+
+    let created = server.post("/api/tasks", &serde_json::from_str(body).unwrap()).await;
+    let id = created.json::<serde_json::Value>().await.unwrap()["id"].as_str().unwrap().to_owned();
+    let read = request("GET", &format!("/api/tasks/{id}"), "");
+    let task = raw.create().await;
+    compare("read", || over_http(&address, read.clone()), || directly(&raw, Operation::Read(task.id))).await;
+}
+
+/// Alternates the two, so that whatever else the machine does hits both, and prints the medians.
+async fn compare<H: Future<Output = f64>, R: Future<Output = f64>>(
+    name: &str,
+    http: impl Fn() -> H,
+    raw: impl Fn() -> R,
+) {
+    let (mut https, mut raws) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        https.push(http().await);
+        raws.push(raw().await);
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let (http, raw) = (median(&mut https), median(&mut raws));
+    println!("{name:8} http {http:9.0}/s   raw store {raw:9.0}/s   ratio {:.2}", http / raw);
+}
+
+/// Runs `step` on every connection for a round; operations a second.
+async fn measure<S, F>(steps: impl Iterator<Item = S>) -> f64
+where
+    S: FnMut() -> F + Send + 'static,
+    F: Future<Output = ()> + Send,
+{
+    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let began = Instant::now();
+    let tasks: Vec<_> = steps
+        .map(|mut step| {
+            let (stop, count) = (stop.clone(), count.clone());
+            tokio::spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    step().await;
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+    tokio::time::sleep(ROUND).await;
+    stop.store(true, Ordering::Relaxed);
+    for task in tasks {
+        task.await.unwrap();
+    }
+    count.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64()
+}
+
+/// A client that does as little as possible: it shares the two cores with the server.
+async fn over_http(address: &str, request: Arc<[u8]>) -> f64 {
+    let mut connections = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        connections.push(Arc::new(tokio::sync::Mutex::new((stream, vec![0; 4096]))));
+    }
+    let steps = connections.into_iter().map(|connection| {
+        let request = request.clone();
+        move || {
+            let (connection, request) = (connection.clone(), request.clone());
+            async move {
+                let (stream, buffer) = &mut *connection.lock().await;
+                stream.write_all(&request).await.unwrap();
+                let mut read = 0;
+                while !is_whole(&buffer[..read]) {
+                    read += stream.read(&mut buffer[read..]).await.unwrap();
+                }
+                assert!(buffer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&buffer[..read]));
+            }
+        }
+    });
+    measure(steps).await
+}
+
+fn request(method: &str, path: &str, body: &str) -> Arc<[u8]> {
+    let length = body.len();
+    let text = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    text.into_bytes().into()
+}
+
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(head) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    let headers = std::str::from_utf8(&answer[..head]).unwrap();
+    let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    answer.len() >= head + 4 + length.parse::<usize>().unwrap()
+}
+
+struct Raw {
+    store: Store,
+    clock: Clock,
+}
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Create,
+    Read(uuid::Uuid),
+}
+
+impl Raw {
+    async fn create(&self) -> Task {
+        let draft = Draft {
+            title: "pay rent".into(),
+            due_date: Some("2026-01-31".into()),
+            priority: Some("high".into()),
+            tags: Some(vec!["home".into()]),
+            ..Draft::default()
+        };
+        let task = draft.check(Limits::default(), &self.clock, &User::local(TimeZone::UTC)).unwrap();
+        let (step, stored) = (self.clock.id(), task.clone());
+        let write = self
+            .store
+            .write(move |conn| Box::pin(async move { store::tasks::create(conn, UserId::LOCAL, &stored, step).await }));
+        write.await.unwrap();
+        task
+    }
+
+    async fn read(&self, id: uuid::Uuid) {
+        let mut reader = self.store.reader().await.unwrap();
+        store::tasks::get(&mut reader, UserId::LOCAL, id).await.unwrap();
+    }
+}
+
+async fn directly(raw: &Raw, operation: Operation) -> f64 {
+    let steps = (0..CONNECTIONS).map(|_| {
+        let raw = Arc::new(Raw { store: raw.store.clone(), clock: raw.clock.clone() });
+        move || {
+            let raw = raw.clone();
+            async move {
+                match operation {
+                    Operation::Create => drop(raw.create().await),
+                    Operation::Read(id) => raw.read(id).await,
+                }
+            }
+        }
+    });
+    measure(steps).await
+}

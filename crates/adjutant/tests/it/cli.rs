@@ -1,0 +1,133 @@
+//! The command line, against the data directory and against a running server: the same words, the same exit codes.
+
+use serde_json::json;
+use testkit::app::Home;
+
+use crate::home;
+
+/// Runs the same story with and without a server.
+fn both_ways(story: impl Fn(&Home)) {
+    story(&home());
+    let served = home();
+    let _server = served.serve();
+    story(&served);
+}
+
+#[test]
+fn a_task_from_the_readme() {
+    both_ways(|home| {
+        let add = ["tasks", "add", "pay rent", "--due", "2026-01-31", "--priority", "high", "--tag", "home"];
+        assert_eq!(home.run(&add).ok(), "Added 'pay rent', due 2026-01-31\n");
+        let line = home.run(&["tasks", "list"]).ok();
+        assert!(line.ends_with("\t☐\tpay rent\t2026-01-31\thigh\thome\n"), "{line}");
+        let body = home.run(&["tasks", "list", "--json"]).json();
+        assert_eq!((&body["count"], &body["next_cursor"]), (&json!(1), &json!(null)));
+        let id = home.run(&["tasks", "list", "-q"]).ok().trim().to_owned();
+        assert_eq!(body["tasks"][0]["id"], json!(id));
+        assert!(id.ends_with(line.split('\t').next().unwrap()), "the table shows the end of the id");
+    });
+}
+
+#[test]
+fn done_edit_rm_and_undo() {
+    both_ways(|home| {
+        home.run(&["tasks", "add", "Buy milk"]).ok();
+        assert_eq!(home.run(&["tasks", "done", "milk"]).ok(), "Completed 'Buy milk'\n");
+        assert_eq!(home.run(&["tasks", "list"]).ok(), "", "done tasks are not shown");
+        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'Buy milk' is open again\n");
+        let edit = ["tasks", "edit", "milk", "--title", "Buy bread", "--due", "2026-02-01", "--repeat", "FREQ=WEEKLY"];
+        assert_eq!(home.run(&edit).ok(), "Updated 'Buy bread'\n");
+        home.run(&["tasks", "edit", "bread", "--clear", "due", "--clear", "repeat"]).ok();
+        let task = home.run(&["tasks", "list", "--json"]).json()["tasks"][0].clone();
+        assert_eq!((&task["due_date"], &task["recurrence"]), (&json!(null), &json!(null)));
+
+        let refused = home.run(&["tasks", "rm", "bread"]);
+        assert_eq!((refused.code(), refused.out()), (4, String::new()), "{}", refused.err());
+        assert_eq!(home.run(&["tasks", "list", "-q"]).ok().lines().count(), 1);
+        home.run(&["tasks", "rm", "bread", "--yes"]).ok();
+        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'Buy bread' is back\n");
+    });
+}
+
+#[test]
+fn exit_codes_are_those_of_the_contract() {
+    both_ways(|home| {
+        for title in ["call mum", "call dad"] {
+            home.run(&["tasks", "add", title]).ok();
+        }
+        let code = |arguments: &[&str]| home.run(arguments).code();
+        assert_eq!(code(&["tasks", "done", "call nobody"]), 3);
+        let ambiguous = home.run(&["tasks", "done", "call"]);
+        assert_eq!(ambiguous.code(), 5);
+        assert!(ambiguous.err().contains("call mum") && ambiguous.err().contains("call dad"), "{}", ambiguous.err());
+        assert_eq!(code(&["tasks", "add", ""]), 2);
+        assert_eq!(code(&["tasks", "add", "x", "--due", "soon"]), 2);
+        assert_eq!(code(&["tasks", "edit", "call mum"]), 2, "nothing to change");
+        assert_eq!(code(&["tasks", "fly"]), 2);
+        assert_eq!(code(&["tasks", "list", "--server", "http://127.0.0.1:1"]), 8);
+        assert_eq!(code(&["tasks", "list", "--server", "nonsense"]), 2);
+        assert_eq!(code(&["restore", "no-such-file", "--yes"]), 3);
+        assert_eq!(code(&["erase"]), 4);
+        for _ in 0..2 {
+            home.run(&["tasks", "undo"]).ok();
+        }
+        assert_eq!(code(&["tasks", "undo"]), 3, "nothing left to undo");
+        let wrong = home.run(&["tasks", "add", "x", "--priority", "huge", "--json"]);
+        assert_eq!(wrong.json()["errors"][0]["field"], "priority");
+    });
+}
+
+#[test]
+fn an_id_or_an_end_of_it_names_a_task() {
+    both_ways(|home| {
+        for n in 0..3 {
+            home.run(&["tasks", "add", &format!("task {n}")]).ok();
+        }
+        let ids = home.run(&["tasks", "list", "-q"]).ok();
+        let ids: Vec<_> = ids.lines().collect();
+        assert_eq!(home.run(&["tasks", "done", &ids[0][28..]]).ok(), "Completed 'task 0'\n");
+        assert_eq!(home.run(&["tasks", "done", ids[1], ids[1]]).ok(), "Completed 'task 1'\n");
+        assert_eq!(home.run(&["tasks", "done", &ids[2][..8]]).code(), 5, "made in the same moment, they begin alike");
+    });
+}
+
+#[test]
+fn a_second_server_on_the_same_data_is_refused() {
+    // OPS-4
+    let home = home();
+    let server = home.serve();
+    let second = home.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(second.code(), 6);
+    assert!(second.err().contains(&server.url), "{}", second.err());
+}
+
+#[test]
+fn a_taken_port_is_reported() {
+    let first = home();
+    let server = first.serve();
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let second = home().run(&["serve", "--listen", &address]);
+    assert_eq!(second.code(), 1);
+    assert!(second.err().contains("choose another with --listen"), "{}", second.err());
+}
+
+#[test]
+fn completions_manual_and_doctor() {
+    let home = home();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(home.run(&["completions", shell]).ok().contains("adjutant"));
+    }
+    assert!(home.run(&["man"]).ok().contains(".TH adjutant"));
+    assert_eq!(home.run(&["doctor", "--json"]).json()["ok"], true);
+    let server = home.serve();
+    assert!(home.run(&["doctor"]).ok().contains(&format!("running at {}", server.url)));
+    drop(server);
+    let broken = home.configured("[server]\nlisten = 1\n").run(&["doctor"]);
+    assert_eq!(broken.code(), 1);
+    assert!(broken.out().contains("config.toml:2"), "{}", broken.out());
+}
+
+#[test]
+fn help_names_every_command() {
+    insta::assert_snapshot!(home().run(&["--help"]).ok());
+}

@@ -1,0 +1,63 @@
+//! `adjutant config`, and the configuration of a running server.
+
+use nix::sys::signal::Signal;
+
+use crate::{SECRET, home, home_with_auth};
+
+#[test]
+fn init_check_and_show() {
+    let home = home().with("ADJUTANT_SERVER__REQUEST_TIMEOUT_SECONDS", "7").with("TEST_SECRET", SECRET);
+    home.run(&["config", "init"]).ok();
+    assert_eq!(home.run(&["config", "init"]).code(), 7, "an existing file is left alone");
+    home.run(&["config", "check"]).ok();
+    home.write_config("[auth]\njwt_secret = \"env:TEST_SECRET\"\n");
+    let shown = home.run(&["config", "show"]).ok();
+    assert!(shown.contains("server.request_timeout_seconds\t7\tADJUTANT_SERVER__REQUEST_TIMEOUT_SECONDS"), "{shown}");
+    assert!(shown.contains("auth.jwt_secret\tenv:TEST_SECRET\t") && shown.contains("config.toml:2"), "{shown}");
+    assert!(!shown.contains(SECRET));
+}
+
+#[test]
+fn every_mistake_is_told_at_once() {
+    let home = home().configured("[server]\nlisten = \"nowhere\"\nport = 1\n[modle]\nname = \"x\"\n");
+    let check = home.run(&["config", "check"]);
+    assert_eq!(check.code(), 2);
+    for place in ["config.toml:2", "config.toml:3", "config.toml:5"] {
+        assert!(check.out().contains(place), "{}", check.out());
+    }
+    assert_eq!(home.run(&["serve"]).code(), 2);
+    assert_eq!(home.run(&["tasks", "list"]).code(), 2);
+}
+
+#[test]
+fn a_public_address_without_authentication_is_refused() {
+    // OPS-3
+    let refused = home().run(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(refused.code(), 2);
+    assert!(refused.err().contains("no authentication is configured"), "{}", refused.err());
+}
+
+#[tokio::test]
+async fn the_configuration_is_read_again_on_hangup() {
+    let home = home_with_auth();
+    let server = home.serve();
+    let login = "[auth]\njwt_secret = \"env:TEST_SECRET\"\n";
+    let token = crate::token(&home, crate::ALICE, &[]);
+    let ask = || server.request(reqwest::Method::GET, "/api/tasks").bearer_auth(&token).send();
+    assert_eq!(ask().await.unwrap().status(), 200);
+
+    home.write_config(&format!("{login}[server]\nrate_limit_per_minute = 1\nrate_limit_burst = 1\n"));
+    server.signal(Signal::SIGHUP);
+    server.logged("configuration_reloaded").await;
+    assert_eq!(ask().await.unwrap().status(), 200);
+    let limited = ask().await.unwrap();
+    assert_eq!(limited.status(), 429);
+    let wait: u64 = limited.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=61).contains(&wait), "{wait}");
+
+    home.write_config("[server]\nlistne = 1\n");
+    server.signal(Signal::SIGHUP);
+    let rejected = server.logged("configuration_rejected").await;
+    assert!(rejected["details"]["mistakes"].as_str().unwrap().contains("server.listen"), "{rejected}");
+    assert_eq!(server.get("/api/tasks").await.status(), 401, "a mistake does not open the door");
+}

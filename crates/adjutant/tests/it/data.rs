@@ -1,0 +1,84 @@
+//! Backup, restore, export, import, erase: with a server and without (OPS-7).
+
+use serde_json::{Value, json};
+use testkit::app::Home;
+
+use crate::{ALICE, home, home_with_auth, token};
+
+fn titles(home: &Home) -> Vec<String> {
+    let body = home.run(&["tasks", "list", "--json"]).json();
+    body["tasks"].as_array().unwrap().iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_backup_brings_everything_back_while_the_server_runs() {
+    let home = home();
+    home.run(&["tasks", "add", "before"]).ok();
+    for served in [false, true] {
+        let server = served.then(|| home.serve());
+        home.run(&["backup", "all.jsonl"]).ok();
+        home.run(&["tasks", "add", "after"]).ok();
+        assert_eq!(home.run(&["restore", "all.jsonl"]).code(), 4, "it asks first");
+        assert_eq!(titles(&home).len(), 2);
+        home.run(&["restore", "all.jsonl", "--yes"]).ok();
+        assert_eq!(titles(&home), ["before"]);
+        drop(server);
+    }
+    let text = std::fs::read_to_string(home.path().join("all.jsonl")).unwrap();
+    std::fs::write(home.path().join("half.jsonl"), &text[..text.len() / 2]).unwrap();
+    let refused = home.run(&["restore", "half.jsonl", "--yes"]);
+    assert_eq!((refused.code(), titles(&home)), (2, vec!["before".to_owned()]), "{}", refused.err());
+}
+
+#[tokio::test]
+async fn from_sqlite_to_postgres() {
+    let home = home();
+    home.run(&["tasks", "add", "moves along"]).ok();
+    home.run(&["backup", "all.jsonl"]).ok();
+    let url = testkit::postgres::database().await.unwrap();
+    home.run(&["restore", "all.jsonl", "--yes", "--database-url", &url]).ok();
+    assert!(home.run(&["tasks", "list", "--database-url", &url]).ok().contains("moves along"));
+}
+
+#[test]
+fn an_export_of_one_user_comes_back_without_doubles() {
+    let from = home_with_auth();
+    let alice = token(&from, ALICE, &[]);
+    from.run(&["tasks", "add", "alice's", "--tag", "a", "--token", &alice]).ok();
+    from.run(&["tasks", "add", "somebody else's"]).ok();
+    from.run(&["export", "mine.json", "--token", &alice]).ok();
+    let text = std::fs::read_to_string(from.path().join("mine.json")).unwrap();
+    assert!(text.contains("alice's") && !text.contains("somebody else's"));
+
+    let to = home();
+    let _server = to.serve();
+    let file = from.path().join("mine.json").display().to_string();
+    for (added, skipped) in [(1, 0), (0, 1)] {
+        let imported = to.run(&["import", &file, "--json"]).json();
+        assert_eq!(imported["tasks"], json!({"added": added, "skipped": skipped}));
+    }
+    let again: Value = serde_json::from_str(&to.run(&["export"]).ok()).unwrap();
+    let first: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(again["tasks"], first["tasks"]);
+    to.run(&["erase", "--yes"]).ok();
+    assert!(titles(&to).is_empty());
+}
+
+#[test]
+fn an_import_with_one_bad_entry_changes_nothing() {
+    let home = home();
+    home.run(&["tasks", "add", "good"]).ok();
+    let mut document = home.run(&["export"]).json();
+    let mut bad = document["tasks"][0].clone();
+    bad["id"] = json!("0190a6d2-7c00-7000-8000-000000000000");
+    bad["title"] = json!("");
+    let mut new = bad.clone();
+    new["id"] = json!("0190a6d2-7c00-7000-8000-000000000001");
+    new["title"] = json!("new");
+    document["tasks"].as_array_mut().unwrap().extend([new, bad]);
+    std::fs::write(home.path().join("doc.json"), document.to_string()).unwrap();
+    let refused = home.run(&["import", "doc.json", "--json"]);
+    assert_eq!(refused.code(), 2);
+    assert_eq!(refused.json()["errors"][0]["field"], "tasks[2].title");
+    assert_eq!(titles(&home), ["good"]);
+}

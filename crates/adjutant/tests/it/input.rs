@@ -1,0 +1,132 @@
+//! Bad input: a 4xx problem that names the field, on every endpoint, and never anything else.
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use testkit::app::Server;
+
+use crate::home;
+
+async fn problem(answer: Response) -> (u16, String) {
+    let status = answer.status();
+    assert!(status.is_client_error(), "{status}");
+    assert_eq!(answer.headers()["content-type"], "application/problem+json");
+    let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
+    let body: Value = answer.json().await.unwrap();
+    for field in ["type", "title", "status", "detail", "request_id"] {
+        assert!(!body[field].is_null(), "{field} is missing in {body}");
+    }
+    assert_eq!(
+        (body["status"].as_u64(), body["request_id"].as_str()),
+        (Some(status.as_u16().into()), Some(id.as_str()))
+    );
+    (status.as_u16(), body["errors"][0]["field"].as_str().unwrap_or_default().to_owned())
+}
+
+async fn send(server: &Server, method: &str, path: &str, body: impl Into<reqwest::Body>) -> (u16, String) {
+    let method = Method::from_bytes(method.as_bytes()).unwrap();
+    let request = server.request(method, path).header("content-type", "application/json").body(body);
+    problem(request.send().await.unwrap()).await
+}
+
+fn names(field: &str) -> (u16, String) {
+    (422, field.to_owned())
+}
+
+const ID: &str = "0190a6d2-7c00-7000-8000-000000000000";
+
+#[tokio::test]
+async fn bodies() {
+    // CHAT-4 for tasks
+    let home = home();
+    let server = home.serve();
+    let task: Value = server.post("/api/tasks", &json!({"title": "a"})).await.json().await.unwrap();
+    let patch = format!("/api/tasks/{}", task["id"].as_str().unwrap());
+    let long = "x".repeat(201);
+    for (method, path) in
+        [("POST", "/api/tasks"), ("PATCH", &*patch), ("POST", "/api/data"), ("POST", "/api/tokens/revoke")]
+    {
+        for (body, field) in
+            [(b"".as_slice(), "body"), (b"{", "body"), (b"\"\xff\"", "body"), (b"[]", "body"), (b"{\"x\":1}", "x")]
+        {
+            assert_eq!(send(&server, method, path, body.to_vec()).await, names(field), "{method} {path} {body:?}");
+        }
+    }
+    for (method, path) in [("POST", "/api/tasks"), ("PATCH", &*patch)] {
+        for (body, field) in [
+            (json!({"title": ""}), "title"),
+            (json!({"title": "\u{0}\u{1b} "}), "title"),
+            (json!({"title": long}), "title"),
+            (json!({"title": 5}), "title"),
+            (json!({"title": "a", "description": "x".repeat(1001)}), "description"),
+            (json!({"title": "a", "due_date": "31.1.2026"}), "due_date"),
+            (json!({"title": "a", "due_date": "2026-02-30"}), "due_date"),
+            (json!({"title": "a", "priority": "urgent"}), "priority"),
+            (json!({"title": "a", "tags": "home"}), "tags"),
+            (json!({"title": "a", "tags": [""]}), "tags[0]"),
+            (json!({"title": "a", "recurrence": "daily"}), "recurrence"),
+            (json!({"title": "a", "user_id": ID}), "user_id"),
+        ] {
+            assert_eq!(send(&server, method, path, body.to_string()).await, names(field), "{method} {body}");
+        }
+    }
+    assert_eq!(send(&server, "PATCH", &patch, "{}").await, names("body"));
+    assert_eq!(send(&server, "POST", "/api/tasks/undo", "{\"a\":1}").await, names("body"));
+    assert_eq!(send(&server, "POST", "/api/tasks", "{\"title\":null}").await, names("title"));
+    assert_eq!(server.get(&patch).await.json::<Value>().await.unwrap(), task, "nothing was changed by halves");
+}
+
+#[tokio::test]
+async fn ids_queries_and_keys() {
+    let home = home();
+    let server = home.serve();
+    for (method, path) in [
+        ("GET", "/api/tasks/1"),
+        ("PATCH", "/api/tasks/not-a-uuid"),
+        ("DELETE", "/api/tasks/%ff"),
+        ("POST", "/api/tasks/1/complete"),
+        ("GET", "/api/conversations/x"),
+        ("DELETE", "/api/conversations/conv_a-b"),
+    ] {
+        assert_eq!(send(&server, method, path, "").await, names("id"), "{method} {path}");
+    }
+    for (path, field) in [
+        ("/api/tasks?limit=0", "limit"),
+        ("/api/tasks?limit=201", "limit"),
+        ("/api/tasks?cursor=zz", "cursor"),
+        ("/api/tasks?status=open", "status"),
+        ("/api/tasks?priority=1", "priority"),
+        ("/api/tasks?due=someday", "due"),
+        ("/api/tasks?tag=", "tag"),
+        ("/api/tasks?q=%ff", "q"),
+        ("/api/tasks?q=a&q=b", "q"),
+        ("/api/tasks?colour=red", "colour"),
+        ("/api/conversations?cursor=00", "cursor"),
+        ("/api/conversations/conv_1?limit=x", "limit"),
+        ("/api/conversations?user_id=1", "user_id"),
+    ] {
+        assert_eq!(problem(server.get(path).await).await, names(field), "{path}");
+    }
+    let request = server.request(Method::POST, "/api/tasks").header("Idempotency-Key", "two words");
+    assert_eq!(problem(request.json(&json!({"title": "a"})).send().await.unwrap()).await, names("Idempotency-Key"));
+}
+
+#[tokio::test]
+async fn paths_methods_sizes_and_types() {
+    let home = home().configured("[server]\nmax_body_bytes = 2000\nmax_import_bytes = 4000\n");
+    let server = home.serve();
+    for path in ["/api/nothing", "/api/tasks/", "/nothing", "/api/tasks/1/2"] {
+        assert_eq!(problem(server.get(path).await).await.0, 404, "{path}");
+    }
+    for (method, path) in [("PUT", "/api/tasks"), ("POST", "/health"), ("DELETE", "/api/conversations")] {
+        assert_eq!(send(&server, method, path, "").await.0, 405, "{method} {path}");
+    }
+    assert_eq!(send(&server, "POST", "/api/tasks", format!("{{\"title\":\"{}\"}}", "x".repeat(3000))).await.0, 413);
+    assert_eq!(send(&server, "POST", "/api/data", "x".repeat(5000)).await.0, 413);
+    let text = server.request(Method::POST, "/api/tasks").header("content-type", "text/plain").body("{}");
+    assert_eq!(problem(text.send().await.unwrap()).await.0, 415);
+    let foreign = server.request(Method::GET, "/api/tasks").header("origin", "https://evil.example");
+    assert_eq!(problem(foreign.send().await.unwrap()).await.0, 403);
+    let rebound = server.request(Method::GET, "/api/tasks").header("host", "evil.example");
+    assert_eq!(problem(rebound.send().await.unwrap()).await.0, 403);
+    assert_eq!(server.get("/api/tasks").await.status(), StatusCode::OK);
+}

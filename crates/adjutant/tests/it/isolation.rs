@@ -1,0 +1,96 @@
+//! Two users with two tokens: neither can reach anything of the other's, by any endpoint, id or filter (AGENT-3).
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use testkit::app::Server;
+
+use crate::{ALICE, BOB, home_with_auth, token};
+
+struct As<'a> {
+    server: &'a Server,
+    token: String,
+}
+
+impl As<'_> {
+    async fn send(&self, method: Method, path: &str, body: Option<Value>) -> (StatusCode, Value) {
+        let mut request = self.server.request(method, path).bearer_auth(&self.token);
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let answer = request.send().await.unwrap();
+        (answer.status(), answer.json().await.unwrap_or_default())
+    }
+}
+
+/// Everything of Alice's as she sees it.
+async fn everything(alice: &As<'_>) -> Value {
+    let (_, mut data) = alice.send(Method::GET, "/api/data", None).await;
+    data["exported_at"] = Value::Null;
+    data
+}
+
+#[tokio::test]
+async fn neither_reaches_the_others_things() {
+    let home = home_with_auth();
+    let server = home.serve();
+    let alice = As { server: &server, token: token(&home, ALICE, &[]) };
+    let bob = As { server: &server, token: token(&home, BOB, &[]) };
+    let draft = json!({"title": "alice's secret", "tags": ["private"], "priority": "high", "due_date": "2026-01-31"});
+    let (_, task) = alice.send(Method::POST, "/api/tasks", Some(draft)).await;
+    let id = task["id"].as_str().unwrap();
+    let conversation = json!({
+        "id": "conv_alice", "title": "hello", "message_count": 1,
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+        "messages": [{"id": id, "role": "user", "content": "hello", "timestamp": "2026-01-01T00:00:00Z"}],
+    });
+    let document = json!({"adjutant_export": 1, "conversations": [conversation]});
+    assert_eq!(alice.send(Method::POST, "/api/data", Some(document.clone())).await.1["conversations"]["added"], 1);
+    let before = everything(&alice).await;
+
+    let filters = ["status=all", "q=secret", "tag=private", "priority=high", "due=2026-01-31", &format!("ref={id}")];
+    for filter in filters {
+        let (status, list) = bob.send(Method::GET, &format!("/api/tasks?{filter}"), None).await;
+        assert_eq!((status, &list["count"]), (StatusCode::OK, &json!(0)), "{filter}");
+    }
+    for filter in ["", "?q=hello"] {
+        assert_eq!(bob.send(Method::GET, &format!("/api/conversations{filter}"), None).await.1["count"], 0);
+    }
+    for (method, path, body) in [
+        (Method::GET, format!("/api/tasks/{id}"), None),
+        (Method::PATCH, format!("/api/tasks/{id}"), Some(json!({"title": "bob was here"}))),
+        (Method::POST, format!("/api/tasks/{id}/complete"), None),
+        (Method::DELETE, format!("/api/tasks/{id}"), None),
+        (Method::POST, "/api/tasks/undo".to_owned(), None),
+        (Method::GET, "/api/conversations/conv_alice".to_owned(), None),
+        (Method::DELETE, "/api/conversations/conv_alice".to_owned(), None),
+    ] {
+        let (status, answer) = bob.send(method.clone(), &path, body).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{method} {path}");
+        assert!(!answer.to_string().contains("secret"), "{answer}");
+    }
+    // A cursor of Alice's shows Bob nothing, nor does an import or an erasure of Bob's touch what is hers.
+    let page = alice.send(Method::GET, "/api/tasks?limit=1", None).await.1;
+    assert_eq!(page["next_cursor"], Value::Null);
+    assert_eq!(bob.send(Method::POST, "/api/data", Some(document)).await.1["conversations"]["skipped"], 1);
+    let (_, taken) = bob.send(Method::POST, "/api/data", Some(json!({"adjutant_export": 1, "tasks": [task]}))).await;
+    assert_eq!(taken["tasks"]["added"], 1, "an id of hers under his own name is his own task");
+    assert_eq!(bob.send(Method::DELETE, "/api/data", None).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(everything(&alice).await, before);
+    assert_eq!(bob.send(Method::GET, "/api/tasks?status=all", None).await.1["count"], 0);
+}
+
+#[tokio::test]
+async fn the_whole_database_is_for_administrators() {
+    // OPS-6
+    let home = home_with_auth();
+    let server = home.serve();
+    let bob = As { server: &server, token: token(&home, BOB, &[]) };
+    let admin = As { server: &server, token: token(&home, ALICE, &["--scope", "adjutant:admin"]) };
+    for (method, path) in [(Method::GET, "/api/backup"), (Method::POST, "/api/restore")] {
+        assert_eq!(bob.send(method, path, None).await.0, StatusCode::FORBIDDEN, "{path}");
+    }
+    let foreign = json!({"id": "some-id", "user_id": ALICE});
+    assert_eq!(bob.send(Method::POST, "/api/tokens/revoke", Some(foreign.clone())).await.0, StatusCode::FORBIDDEN);
+    assert_eq!(admin.send(Method::GET, "/api/backup", None).await.0, StatusCode::OK);
+    assert_eq!(admin.send(Method::POST, "/api/tokens/revoke", Some(foreign)).await.0, StatusCode::NO_CONTENT);
+}

@@ -1,0 +1,131 @@
+//! Running it: health, metrics, logs, ids, traces, time limits, stopping.
+
+use nix::sys::signal::Signal;
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::otlp::Collector;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::home;
+
+#[tokio::test]
+async fn health_metrics_and_documentation() {
+    // OPS-2
+    let home = home();
+    let server = home.serve();
+    let health: Value = server.get("/health").await.json().await.unwrap();
+    assert_eq!((&health["status"], &health["dependencies"]["database"]["kind"]), (&json!("ok"), &json!("sqlite")));
+    for path in ["/health/live", "/health/ready"] {
+        assert_eq!(server.get(path).await.json::<Value>().await.unwrap(), json!({"status": "ok"}));
+    }
+    server.get("/api/tasks").await;
+    server.get("/api/tasks/1").await;
+    let metrics = server.get("/metrics").await.text().await.unwrap();
+    for line in [
+        r#"adjutant_http_requests_total{method="GET",route="/api/tasks",status="200"} 1"#,
+        r#"adjutant_http_requests_total{method="GET",route="/api/tasks/{id}",status="422"} 1"#,
+        r#"adjutant_http_request_duration_seconds_count{route="/api/tasks"} 1"#,
+        "adjutant_store_waiting_writes 0",
+        "# EOF",
+    ] {
+        assert!(metrics.contains(line), "{line} is missing in\n{metrics}");
+    }
+    let described: Value = server.get("/openapi.json").await.json().await.unwrap();
+    assert!(described["paths"]["/api/tasks/{id}/complete"]["post"]["responses"]["404"].is_object());
+    let page = server.get("/").await;
+    assert_eq!(page.url().path(), "/docs/");
+    let page = page.text().await.unwrap();
+    assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "nothing comes from elsewhere: {page}");
+}
+
+#[tokio::test]
+async fn every_answer_has_an_id_and_so_has_its_log() {
+    // CHAT-5, OPS-1
+    let home = home();
+    let server = home.serve();
+    let made = server.get("/api/tasks?limit=3").await.headers()["x-request-id"].to_str().unwrap().to_owned();
+    assert!(made.len() == 16 && made.starts_with("req_") && made[4..].bytes().all(|b| b.is_ascii_hexdigit()), "{made}");
+    let ask = async |id: &str| {
+        let request = server.request(Method::GET, "/health/live").header("x-request-id", id);
+        request.send().await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned()
+    };
+    assert_eq!(ask("my-own_ID-1").await, "my-own_ID-1");
+    for bad in ["with space", &"x".repeat(65), "a;b"] {
+        assert!(ask(bad).await.starts_with("req_"), "{bad}");
+    }
+    let entries: Vec<_> = server.log().into_iter().filter(|entry| entry["request_id"] == json!(made)).collect();
+    assert_eq!(
+        entries.iter().map(|e| e["event"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["request_received", "request_completed"]
+    );
+    let (received, completed) = (&entries[0], &entries[1]);
+    assert_eq!(received["details"], json!({"method": "GET", "path": "/api/tasks", "input_length": 0}));
+    assert_eq!(received["level"], "INFO");
+    assert_eq!(completed["user_id"], "00000000-0000-7000-8000-000000000001");
+    assert_eq!((&completed["details"]["success"], &completed["details"]["tools_called"]), (&json!(true), &json!([])));
+    assert!(completed["details"]["total_duration_ms"].is_u64() && completed["duration_ms"].is_u64());
+    let time = received["timestamp"].as_str().unwrap();
+    assert!(time.len() == 24 && time.ends_with('Z'), "{time}");
+    let known = ["timestamp", "level", "request_id", "event", "duration_ms", "details", "user_id", "conversation_id"];
+    for entry in server.log() {
+        assert!(entry.as_object().unwrap().keys().all(|key| known.contains(&key.as_str())), "{entry}");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_request_is_answered_in_time() {
+    let home = home().configured("[server]\nrequest_timeout_seconds = 1\n");
+    let server = home.serve();
+    let mut socket = tokio::net::TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap();
+    let head =
+        "POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\ncontent-type: application/json\r\n\r\n{";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let n = socket.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..n]);
+    assert!(answer.starts_with("HTTP/1.1 504") && answer.contains("application/problem+json"), "{answer}");
+    let error = server.logged("error_occurred").await;
+    assert_eq!((&error["details"]["error_type"], &error["details"]["recoverable"]), (&json!("timeout"), &json!(true)));
+}
+
+#[tokio::test]
+async fn stopping_finishes_what_is_under_way() {
+    // OPS-4
+    let home = home();
+    let mut server = home.serve();
+    let mut socket = tokio::net::TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap();
+    let head = "POST /api/tasks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 16\r\n\r\n{\"title\"";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    server.logged("request_received").await;
+    server.signal(Signal::SIGTERM);
+    server.logged("server_stopping").await;
+    socket.write_all(b":\"late\"}").await.unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert_eq!(server.stop(), 0);
+    assert!(home.run(&["tasks", "list"]).ok().contains("late"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn traces_reach_the_collector() {
+    // OPS-2
+    let collector = Collector::start().await;
+    let home = home().configured(&format!("[telemetry]\notlp_endpoint = \"{}\"\n", collector.endpoint));
+    let mut server = home.serve();
+    server.get("/api/tasks").await;
+    assert_eq!(server.stop(), 0, "what is left is sent before the end");
+    let span = collector.span("GET /api/tasks").await;
+    let attribute = |name: &str| format!("{:?}", span.attributes.iter().find(|attribute| attribute.key == name));
+    assert!(attribute("http.response.status_code").contains("200"), "{span:?}");
+    assert!(attribute("request_id").contains("req_"), "{span:?}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_is_not_a_server_fault() {
+    let home = home();
+    let url = "postgres://nobody@127.0.0.1:1/none";
+    let refused = home.run(&["serve", "--listen", "127.0.0.1:0", "--database-url", url]);
+    assert_eq!(refused.code(), 8, "{}", refused.err());
+    assert!(refused.err().contains("not available"), "{}", refused.err());
+}

@@ -1,0 +1,106 @@
+//! An issuer of tokens: key pairs, a JWKS on loopback that can change or fail, and tokens signed as asked.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::http::StatusCode;
+use axum::routing::get;
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::{Value, json};
+
+/// A private key and the public one that goes with it.
+#[derive(Clone)]
+pub struct Key {
+    pub algorithm: Algorithm,
+    pub id: String,
+    private: EncodingKey,
+}
+
+impl Key {
+    pub fn new(algorithm: Algorithm, id: &str) -> Self {
+        use p256::pkcs8::{EncodePrivateKey, LineEnding};
+        let random = &mut rsa::rand_core::OsRng;
+        let private = match algorithm {
+            Algorithm::RS256 => {
+                let pem = rsa::RsaPrivateKey::new(random, 2048).unwrap().to_pkcs8_pem(LineEnding::LF).unwrap();
+                EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
+            }
+            Algorithm::ES256 => {
+                let pem = p256::SecretKey::random(random).to_pkcs8_pem(LineEnding::LF).unwrap();
+                EncodingKey::from_ec_pem(pem.as_bytes()).unwrap()
+            }
+            Algorithm::EdDSA => {
+                // Without the public half, which not every reader of such files knows.
+                let secret_key = ed25519_dalek::SigningKey::generate(random).to_bytes();
+                let bytes = ed25519_dalek::pkcs8::KeypairBytes { secret_key, public_key: None };
+                let pem = bytes.to_pkcs8_pem(LineEnding::LF).unwrap();
+                EncodingKey::from_ed_pem(pem.as_bytes()).unwrap()
+            }
+            other => panic!("no key for {other:?}"),
+        };
+        Self { algorithm, id: id.to_owned(), private }
+    }
+
+    pub fn sign(&self, claims: &Value) -> String {
+        let header = Header { kid: Some(self.id.clone()), ..Header::new(self.algorithm) };
+        encode(&header, claims, &self.private).unwrap()
+    }
+
+    fn public(&self) -> Value {
+        let mut jwk = Jwk::from_encoding_key(&self.private, self.algorithm).unwrap();
+        jwk.common.key_id = Some(self.id.clone());
+        serde_json::to_value(jwk).unwrap()
+    }
+}
+
+/// Signed with a shared secret.
+pub fn hs256(secret: &str, claims: &Value) -> String {
+    encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(secret.as_bytes())).unwrap()
+}
+
+/// Publishes keys.
+pub struct Issuer {
+    pub jwks_url: String,
+    keys: Arc<Mutex<Option<Vec<Value>>>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Issuer {
+    pub async fn start() -> Self {
+        let keys = Arc::new(Mutex::new(Some(Vec::new())));
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (published, count) = (keys.clone(), asked.clone());
+        let answer = move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            let keys = published.lock().unwrap().clone();
+            async move {
+                match keys {
+                    Some(keys) => Ok(axum::Json(json!({ "keys": keys }))),
+                    None => Err(StatusCode::INTERNAL_SERVER_ERROR),
+                }
+            }
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let jwks_url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
+        let router = axum::Router::new().route("/jwks.json", get(answer));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self { jwks_url, keys, asked }
+    }
+
+    /// What is published from now on; a key of a kind nobody knows is always among it.
+    pub fn publish(&self, keys: &[&Key]) {
+        let mut list: Vec<Value> = keys.iter().map(|key| key.public()).collect();
+        list.push(json!({"kty": "future", "kid": "unknown"}));
+        *self.keys.lock().unwrap() = Some(list);
+    }
+
+    /// Answers with an error from now on.
+    pub fn fail(&self) {
+        *self.keys.lock().unwrap() = None;
+    }
+
+    pub fn times_asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
