@@ -1,6 +1,7 @@
 //! How commands reach the server: over HTTP where one runs, else through the same router in this process. Either way a
 //! command is a request and an answer, so both behave alike.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -11,10 +12,12 @@ use http_body_util::BodyExt;
 use reqwest::Method;
 use serde_json::Value;
 use store::lock::Lock;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio_util::io::ReaderStream;
 use tower::ServiceExt;
 
 use crate::cli::Global;
-use crate::config::Config;
+use crate::config::{Config, data_dir};
 use crate::exit::{Code, Exit};
 use crate::{commands, output, wire};
 
@@ -49,6 +52,11 @@ impl Answer {
     pub(crate) fn json(&self) -> anyhow::Result<Value> {
         serde_json::from_slice(&self.bytes).context("the server's answer is not JSON")
     }
+
+    /// As it came.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
 }
 
 impl Client {
@@ -56,24 +64,9 @@ impl Client {
         let (token, json) = (global.token.clone(), global.json);
         let door = match &global.server {
             Some(url) => remote(url)?,
-            None => Self::find(global).await?,
+            None => find(global).await?,
         };
         Ok(Self { door, token, json })
-    }
-
-    async fn find(global: &Global) -> anyhow::Result<Door> {
-        let config = commands::load(global, None)?;
-        let give_up = tokio::time::Instant::now() + LOCK_PATIENCE;
-        loop {
-            match Lock::take(&config.data_dir) {
-                Ok(lock) => return here(&config, global.token.is_some(), lock).await,
-                Err(store::Error::InUse { at: Some(url), .. }) => return remote(&url),
-                Err(store::Error::InUse { at: None, .. }) if tokio::time::Instant::now() < give_up => {
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Answer> {
@@ -81,80 +74,98 @@ impl Client {
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
-        self.send(Method::POST, path, Some(body.to_string().into())).await
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+        let body = body.map(|body| Body::from(body.to_string()));
+        let answer = self.exchange(method, path, body).await?;
+        Ok(Answer { bytes: answer.collect().await.context("the server's answer was cut off")?.to_bytes() })
+    }
+
+    /// Sends a file, however large.
+    pub(crate) async fn upload(&self, path: &str, file: tokio::fs::File) -> anyhow::Result<Answer> {
+        let body = Body::from_stream(ReaderStream::new(file));
+        let answer = self.exchange(Method::POST, path, Some(body)).await?;
+        Ok(Answer { bytes: answer.collect().await.context("the server's answer was cut off")?.to_bytes() })
+    }
+
+    /// Writes an answer, however large, to `out`; how many bytes it had.
+    pub(crate) async fn download(&self, path: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<u64> {
+        let mut answer = self.exchange(Method::GET, path, None).await?;
+        let mut written = 0;
+        while let Some(frame) = answer.frame().await {
+            if let Ok(bytes) = frame.context("the server's answer was cut off")?.into_data() {
+                out.write_all(&bytes).await?;
+                written += bytes.len() as u64;
+            }
+        }
+        out.flush().await?;
+        Ok(written)
     }
 
     /// An answer other than a success is an [`Exit`] with the server's sentence; with `--json` its body is printed too.
-    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Bytes>) -> anyhow::Result<Answer> {
-        let (status, bytes) = match &self.door {
-            Door::Remote { client, base } => self.ask(client, base, method, path, body).await?,
-            Door::Here { router, .. } => self.ask_here(router, method, path, body).await?,
-        };
-        if status < 400 {
-            return Ok(Answer { bytes });
-        }
-        if self.json {
-            output::put(&bytes)?;
-            output::say("")?;
-        }
-        let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let detail = problem["detail"].as_str().map_or_else(|| format!("the server answered {status}"), str::to_owned);
-        Err(Exit::new(Code::of_status(status), detail).into())
-    }
-
-    async fn ask(
-        &self,
-        client: &reqwest::Client,
-        base: &str,
-        method: Method,
-        path: &str,
-        body: Option<Bytes>,
-    ) -> anyhow::Result<(u16, Bytes)> {
-        let mut request = client.request(method, format!("{base}{path}"));
-        if let Some(token) = &self.token {
-            request = request.bearer_auth(token);
-        }
-        if let Some(body) = body {
-            request = request.header(header::CONTENT_TYPE, "application/json").body(body);
-        }
-        let lost = |error: reqwest::Error| {
-            let why = if error.is_connect() { "nothing answers there".to_owned() } else { error.to_string() };
-            anyhow!(Exit::new(Code::Unreachable, format!("the server at {base} cannot be reached: {why}")))
-        };
-        let answer = request.send().await.map_err(lost)?;
-        let status = answer.status().as_u16();
-        Ok((status, answer.bytes().await.map_err(lost)?))
-    }
-
-    async fn ask_here(
-        &self,
-        router: &Router,
-        method: Method,
-        path: &str,
-        body: Option<Bytes>,
-    ) -> anyhow::Result<(u16, Bytes)> {
-        let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+    async fn exchange(&self, method: Method, path: &str, body: Option<Body>) -> anyhow::Result<Body> {
+        let mut request = Request::builder().method(method);
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
-        let request = request.body(body.map(Body::from).unwrap_or_default())?;
-        let answer = router.clone().oneshot(request).await?;
-        let status = answer.status().as_u16();
-        Ok((status, answer.into_body().collect().await?.to_bytes()))
+        let (status, answer) = match &self.door {
+            Door::Remote { client, base } => {
+                let body = body.map(|body| reqwest::Body::wrap_stream(body.into_data_stream())).unwrap_or_default();
+                let request = request.uri(format!("{base}{path}")).body(body)?;
+                let answer = client.execute(request.try_into()?).await.map_err(|error| lost(base, &error))?;
+                (answer.status(), Body::new(reqwest::Body::from(answer)))
+            }
+            Door::Here { router, .. } => {
+                let request = request.uri(path).header(header::HOST, "localhost").body(body.unwrap_or_default())?;
+                let answer = router.clone().oneshot(request).await?;
+                (answer.status(), answer.into_body())
+            }
+        };
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let bytes = answer.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        if self.json {
+            output::say(&String::from_utf8_lossy(&bytes))?;
+        }
+        let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let detail = problem["detail"].as_str().map_or_else(|| format!("the server answered {status}"), str::to_owned);
+        Err(Exit::new(Code::of_status(status.as_u16()), detail).into())
+    }
+}
+
+fn lost(base: &str, error: &reqwest::Error) -> anyhow::Error {
+    let why = if error.is_connect() { "nothing answers there".to_owned() } else { error.to_string() };
+    anyhow!(Exit::new(Code::Unreachable, format!("the server at {base} cannot be reached: {why}")))
+}
+
+/// The server that holds the data directory, or else the directory itself. The configuration is needed only for the
+/// latter: a client need not know the server's secrets.
+async fn find(global: &Global) -> anyhow::Result<Door> {
+    let dir = data_dir(global);
+    let give_up = tokio::time::Instant::now() + LOCK_PATIENCE;
+    loop {
+        match Lock::take(&dir) {
+            Ok(lock) => return here(&commands::load(global, None)?, global.token.is_some(), lock).await,
+            Err(store::Error::InUse { at: Some(url), .. }) => return remote(&url),
+            Err(store::Error::InUse { at: None, .. }) if tokio::time::Instant::now() < give_up => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
 fn remote(url: &str) -> anyhow::Result<Door> {
     let base = url.trim_end_matches('/').to_owned();
     if !base.starts_with("http://") && !base.starts_with("https://") {
-        return Err(Exit::new(
-            Code::Usage,
-            format!("--server must be a URL such as http://127.0.0.1:7717, not '{url}'"),
-        )
-        .into());
+        let message = format!("--server must be a URL such as http://127.0.0.1:7717, not '{url}'");
+        return Err(Exit::new(Code::Usage, message).into());
     }
     let client = reqwest::Client::builder().connect_timeout(CONNECT_PATIENCE).build()?;
     Ok(Door::Remote { client, base })
@@ -172,4 +183,12 @@ async fn here(config: &Config, with_token: bool, lock: Lock) -> anyhow::Result<D
     let app = wire::app(config, settings).await?;
     app.refresh_revocations().await?;
     Ok(Door::Here { router: server::router(app), _lock: lock })
+}
+
+/// A file to send.
+pub(crate) async fn open(file: &Path) -> anyhow::Result<tokio::fs::File> {
+    tokio::fs::File::open(file).await.map_err(|error| {
+        let code = if error.kind() == std::io::ErrorKind::NotFound { Code::NotFound } else { Code::Failed };
+        Exit::new(code, format!("failed to read {}: {error}", file.display())).into()
+    })
 }

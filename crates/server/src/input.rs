@@ -136,10 +136,12 @@ impl PathId for model::conversation::Id {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::Request;
+
     use super::*;
 
     fn refused(body: &str) -> (String, String) {
-        let (parts, ()) = axum::http::Request::new(()).into_parts();
+        let (parts, ()) = Request::new(()).into_parts();
         let error = json::<model::task::Draft>(&parts, body.as_bytes()).unwrap_err();
         (error.errors[0].field.clone(), error.errors[0].rule.clone())
     }

@@ -39,7 +39,9 @@ impl From<sqlx::Error> for Error {
             | sqlx::Error::Tls(_)
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
-            | sqlx::Error::WorkerCrashed => Self::Unavailable(error.to_string()),
+            | sqlx::Error::WorkerCrashed
+            // What a connection says that was cut in the middle.
+            | sqlx::Error::Protocol(_) => Self::Unavailable(error.to_string()),
             sqlx::Error::Configuration(error) => Self::Url(error.to_string()),
             // 57P0x: the server is shutting down or starting up; 53xxx: it is out of connections, memory or disk.
             sqlx::Error::Database(ref inner)

@@ -13,6 +13,8 @@ use crate::conn::{Conn, Inner};
 use crate::{Error, Result, migrations};
 
 const CONNECTIONS: u32 = 16;
+/// How long to wait for a connection before the database counts as away.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
@@ -27,11 +29,8 @@ impl Postgres {
             // A client that dies in the middle must not hold its locks for ever.
             .options([("idle_in_transaction_session_timeout", "60s"), ("lock_timeout", "20s")])
             .disable_statement_logging();
-        let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .acquire_timeout(Duration::from_secs(10))
-            .connect_with(options)
-            .await?;
+        let pool =
+            PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect_with(options).await?;
         migrations::postgres(&pool).await?;
         Ok(Self { pool, waiting: Arc::default() })
     }

@@ -156,15 +156,26 @@ impl Server {
         self.log.lock().unwrap().clone()
     }
 
-    /// Waits until the log has an entry for this event, as it is written by another process.
+    /// Waits for the first entry of this event: the log is written by another process.
     pub async fn logged(&self, event: &str) -> Value {
+        self.wait_for_log(event, |entry| entry["event"] == event).await
+    }
+
+    /// All entries of one request, once it has completed.
+    pub async fn log_of(&self, request: &str) -> Vec<Value> {
+        let of_request = |entry: &Value| entry["request_id"] == request;
+        self.wait_for_log(request, |entry| of_request(entry) && entry["event"] == "request_completed").await;
+        self.log().into_iter().filter(of_request).collect()
+    }
+
+    async fn wait_for_log(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..500 {
-            if let Some(entry) = self.log().into_iter().find(|entry| entry["event"] == event) {
+            if let Some(entry) = self.log().into_iter().find(&wanted) {
                 return entry;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("no {event} in the log:\n{}", self.raw_log());
+        panic!("no {what} in the log:\n{}", self.raw_log());
     }
 
     pub fn pid(&self) -> u32 {

@@ -1,5 +1,5 @@
 //! What tests need and the product does not. Two halves: doubles of what we do not own (a database server, an issuer of
-//! tokens, a collector of traces), which know nothing of adjutant; and [`app`], the whole product on a free port.
+//! tokens, a collector of traces, a wire that can be cut), which know nothing of adjutant; and [`app`], the whole product on a free port.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 
@@ -7,3 +7,4 @@ pub mod app;
 pub mod issuer;
 pub mod otlp;
 pub mod postgres;
+pub mod proxy;

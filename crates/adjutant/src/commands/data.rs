@@ -1,40 +1,23 @@
 //! `adjutant export`, `import` and `erase`: one user's data.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use reqwest::Method;
 
-use super::backup::{read, write};
+use super::backup::save;
 use crate::cli::Global;
-use crate::client::Client;
+use crate::client::{Client, open};
 use crate::output;
 
 pub(crate) async fn export(client: &Client, file: Option<PathBuf>) -> anyhow::Result<()> {
-    let answer = client.get("/api/data").await?;
-    match file {
-        Some(file) if file != Path::new("-") => {
-            write(&file, &answer)?;
-            output::note(&format!("wrote {} bytes to {}", answer.bytes.len(), file.display()));
-            Ok(())
-        }
-        _ => output::put(&answer.bytes),
-    }
+    save(client, "/api/data", &file.unwrap_or_else(|| PathBuf::from("-"))).await
 }
 
 pub(crate) async fn import(global: &Global, file: &Path) -> anyhow::Result<()> {
-    let document = if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).context("failed to read standard input")?;
-        bytes
-    } else {
-        read(file)?
-    };
-    let client = Client::connect(global).await?;
-    let answer = client.send(Method::POST, "/api/data", Some(document.into())).await?;
+    let document = open(if file == Path::new("-") { Path::new("/dev/stdin") } else { file }).await?;
+    let answer = Client::connect(global).await?.upload("/api/data", document).await?;
     if global.json {
-        return output::say(&String::from_utf8_lossy(&answer.bytes));
+        return output::say(&answer.text());
     }
     let imported = answer.json()?;
     for things in ["tasks", "conversations"] {

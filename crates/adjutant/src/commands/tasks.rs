@@ -45,7 +45,7 @@ async fn list(client: &Client, global: &Global, query: &str, quiet: bool, limit:
     if global.json {
         let limit = limit.map(|limit| format!("&limit={limit}")).unwrap_or_default();
         let answer = client.get(&format!("/api/tasks?{query}{limit}")).await?;
-        return output::say(&String::from_utf8_lossy(&answer.bytes));
+        return output::say(&answer.text());
     }
     let tasks = all(client, query, limit.unwrap_or(usize::MAX)).await?;
     if quiet {
@@ -91,7 +91,7 @@ fn row(task: &Value) -> Vec<String> {
 async fn add(client: &Client, global: &Global, title: String, details: Details) -> anyhow::Result<()> {
     let answer = client.post("/api/tasks", &Value::Object(fields(Some(title), details))).await?;
     if global.json {
-        return output::say(&String::from_utf8_lossy(&answer.bytes));
+        return output::say(&answer.text());
     }
     let task = answer.json()?;
     let due = task["due_date"].as_str().map(|due| format!(", due {due}")).unwrap_or_default();
@@ -99,15 +99,15 @@ async fn add(client: &Client, global: &Global, title: String, details: Details) 
 }
 
 async fn done(client: &Client, global: &Global, names: &[String]) -> anyhow::Result<()> {
-    for task in resolve_all(client, names).await? {
-        let answer = client.send(Method::POST, &format!("/api/tasks/{}/complete", text(&task, "id")), None).await?;
-        if global.json {
-            output::say(&String::from_utf8_lossy(&answer.bytes))?;
-        } else {
-            output::say(&format!("Completed '{}'", text(&task, "title")))?;
-        }
+    let tasks = resolve_all(client, names).await?;
+    let answer = match tasks.as_slice() {
+        [task] => client.send(Method::POST, &format!("/api/tasks/{}/complete", text(task, "id")), None).await?,
+        several => client.post("/api/tasks/complete", &ids(several)).await?,
+    };
+    if global.json {
+        return output::say(&answer.text());
     }
-    Ok(())
+    output::say(&format!("Completed {}", titles(&tasks)))
 }
 
 async fn edit(client: &Client, global: &Global, name: &str, changes: Map<String, Value>) -> anyhow::Result<()> {
@@ -116,41 +116,50 @@ async fn edit(client: &Client, global: &Global, name: &str, changes: Map<String,
     }
     let task = resolve(client, name).await?;
     let path = format!("/api/tasks/{}", text(&task, "id"));
-    let answer = client.send(Method::PATCH, &path, Some(Value::Object(changes).to_string().into())).await?;
+    let answer = client.send(Method::PATCH, &path, Some(&Value::Object(changes))).await?;
     if global.json {
-        return output::say(&String::from_utf8_lossy(&answer.bytes));
+        return output::say(&answer.text());
     }
     output::say(&format!("Updated '{}'", text(&answer.json()?, "title")))
 }
 
 async fn remove(client: &Client, global: &Global, names: &[String]) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
-    let titles: Vec<_> = tasks.iter().map(|task| format!("'{}'", text(task, "title"))).collect();
-    output::confirm(&format!("Delete {}?", titles.join(", ")), global.yes)?;
-    for task in tasks {
-        client.send(Method::DELETE, &format!("/api/tasks/{}", text(&task, "id")), None).await?;
-        if !global.json {
-            output::say(&format!("Deleted '{}'; `adjutant tasks undo` brings it back", text(&task, "title")))?;
-        }
+    output::confirm(&format!("Delete {}?", titles(&tasks)), global.yes)?;
+    match tasks.as_slice() {
+        [task] => client.send(Method::DELETE, &format!("/api/tasks/{}", text(task, "id")), None).await?,
+        several => client.post("/api/tasks/delete", &ids(several)).await?,
+    };
+    if global.json {
+        return Ok(());
     }
-    Ok(())
+    output::say(&format!("Deleted {}; `adjutant tasks undo` brings it back", titles(&tasks)))
+}
+
+/// Several tasks in one request are one step to undo.
+fn ids(tasks: &[Value]) -> Value {
+    json!({"ids": tasks.iter().map(|task| &task["id"]).collect::<Vec<_>>()})
+}
+
+fn titles(tasks: &[Value]) -> String {
+    tasks.iter().map(|task| format!("'{}'", text(task, "title"))).collect::<Vec<_>>().join(", ")
 }
 
 async fn undo(client: &Client, global: &Global) -> anyhow::Result<()> {
     let answer = client.send(Method::POST, "/api/tasks/undo", None).await?;
     if global.json {
-        return output::say(&String::from_utf8_lossy(&answer.bytes));
+        return output::say(&answer.text());
     }
     let undone = answer.json()?;
-    let titles: Vec<_> =
-        undone["tasks"].as_array().into_iter().flatten().map(|task| format!("'{}'", text(task, "title"))).collect();
+    let tasks = undone["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let verb = if tasks.len() == 1 { "is" } else { "are" };
     let sentence = match undone["undone"].as_str().unwrap_or_default() {
-        "created" => "is removed again",
-        "deleted" => "is back",
-        "completed" => "is open again",
-        _ => "is as it was before",
+        "created" => "removed again",
+        "deleted" => "back",
+        "completed" => "open again",
+        _ => "as before",
     };
-    output::say(&format!("{} {sentence}", titles.join(", ")))
+    output::say(&format!("{} {verb} {sentence}", titles(tasks)))
 }
 
 async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Value>> {

@@ -217,7 +217,8 @@ fn origin_of(url: &str) -> Option<String> {
     plain.then(|| url.to_owned())
 }
 
-fn data_dir(global: &Global) -> PathBuf {
+/// Where everything is kept. Known before the configuration is read.
+pub(crate) fn data_dir(global: &Global) -> PathBuf {
     if let Some(dir) = &global.data_dir {
         return dir.clone();
     }

@@ -92,6 +92,23 @@ fn an_id_or_an_end_of_it_names_a_task() {
 }
 
 #[test]
+fn several_tasks_are_one_step() {
+    // AGENT-13
+    both_ways(|home| {
+        for title in ["one", "two", "three"] {
+            home.run(&["tasks", "add", title]).ok();
+        }
+        assert_eq!(home.run(&["tasks", "done", "one", "two"]).ok(), "Completed 'one', 'two'\n");
+        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'one', 'two' are open again\n");
+        home.run(&["tasks", "rm", "one", "three", "--yes"]).ok();
+        assert_eq!(home.run(&["tasks", "list", "-q"]).ok().lines().count(), 1);
+        assert_eq!(home.run(&["tasks", "undo"]).ok(), "'one', 'three' are back\n");
+        assert_eq!(home.run(&["tasks", "rm", "one", "nothing", "--yes"]).code(), 3);
+        assert_eq!(home.run(&["tasks", "list", "-q"]).ok().lines().count(), 3, "all or none");
+    });
+}
+
+#[test]
 fn a_second_server_on_the_same_data_is_refused() {
     // OPS-4
     let home = home();

@@ -30,6 +30,17 @@ fn every_mistake_is_told_at_once() {
 }
 
 #[test]
+fn a_client_need_not_know_the_servers_secrets() {
+    let home = home_with_auth();
+    let server = home.serve();
+    let token = crate::token(&home, crate::ALICE, &[]);
+    let mut client = home.command(&["tasks", "list", "--token", &token]);
+    assert!(client.env_remove("TEST_SECRET").status().unwrap().success());
+    drop(server);
+    assert_eq!(client.status().unwrap().code(), Some(2), "the data directory itself does");
+}
+
+#[test]
 fn a_public_address_without_authentication_is_refused() {
     // OPS-3
     let refused = home().run(&["serve", "--listen", "0.0.0.0:0"]);

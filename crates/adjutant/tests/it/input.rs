@@ -70,6 +70,13 @@ async fn bodies() {
         }
     }
     assert_eq!(send(&server, "PATCH", &patch, "{}").await, names("body"));
+    for path in ["/api/tasks/complete", "/api/tasks/delete"] {
+        for (body, field) in [(json!({}), "ids"), (json!({"ids": []}), "ids"), (json!({"ids": [ID, "x"]}), "ids[1]")] {
+            assert_eq!(send(&server, "POST", path, body.to_string()).await, names(field), "{path} {body}");
+        }
+        let one_missing = json!({"ids": [task["id"], ID]}).to_string();
+        assert_eq!(send(&server, "POST", path, one_missing).await.0, 404, "{path}");
+    }
     assert_eq!(send(&server, "POST", "/api/tasks/undo", "{\"a\":1}").await, names("body"));
     assert_eq!(send(&server, "POST", "/api/tasks", "{\"title\":null}").await, names("title"));
     assert_eq!(server.get(&patch).await.json::<Value>().await.unwrap(), task, "nothing was changed by halves");

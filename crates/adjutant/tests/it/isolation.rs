@@ -60,6 +60,8 @@ async fn neither_reaches_the_others_things() {
         (Method::PATCH, format!("/api/tasks/{id}"), Some(json!({"title": "bob was here"}))),
         (Method::POST, format!("/api/tasks/{id}/complete"), None),
         (Method::DELETE, format!("/api/tasks/{id}"), None),
+        (Method::POST, "/api/tasks/complete".to_owned(), Some(json!({"ids": [id]}))),
+        (Method::POST, "/api/tasks/delete".to_owned(), Some(json!({"ids": [id]}))),
         (Method::POST, "/api/tasks/undo".to_owned(), None),
         (Method::GET, "/api/conversations/conv_alice".to_owned(), None),
         (Method::DELETE, "/api/conversations/conv_alice".to_owned(), None),

@@ -4,6 +4,7 @@ use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::otlp::Collector;
+use testkit::proxy::Proxy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::home;
@@ -53,7 +54,7 @@ async fn every_answer_has_an_id_and_so_has_its_log() {
     for bad in ["with space", &"x".repeat(65), "a;b"] {
         assert!(ask(bad).await.starts_with("req_"), "{bad}");
     }
-    let entries: Vec<_> = server.log().into_iter().filter(|entry| entry["request_id"] == json!(made)).collect();
+    let entries = server.log_of(&made).await;
     assert_eq!(
         entries.iter().map(|e| e["event"].as_str().unwrap()).collect::<Vec<_>>(),
         ["request_received", "request_completed"]
@@ -119,6 +120,76 @@ async fn traces_reach_the_collector() {
     let attribute = |name: &str| format!("{:?}", span.attributes.iter().find(|attribute| attribute.key == name));
     assert!(attribute("http.response.status_code").contains("200"), "{span:?}");
     assert!(attribute("request_id").contains("req_"), "{span:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_goes_away_is_reported_and_comes_back() {
+    // OPS-2
+    let url = testkit::postgres::database().await.unwrap();
+    let (host, rest) = url.split_once('@').unwrap().1.split_once('/').unwrap();
+    let wire = Proxy::to(host).await;
+    let home = home().with("ADJUTANT_DATABASE__URL", &format!("postgres://adjutant@{}/{rest}", wire.address));
+    let server = home.serve();
+    assert_eq!(server.post("/api/tasks", &json!({"title": "a"})).await.status(), 201);
+    wire.cut();
+    for path in ["/health", "/health/ready"] {
+        assert_eq!(server.get(path).await.status(), 503, "{path}");
+    }
+    assert_eq!(server.get("/health/live").await.status(), 200);
+    let refused = server.post("/api/tasks", &json!({"title": "b"})).await;
+    assert_eq!((refused.status().as_u16(), refused.headers()["retry-after"].as_bytes()), (503, &b"1"[..]));
+    let error = server.logged("error_occurred").await;
+    assert_eq!(
+        (&error["details"]["error_type"], &error["details"]["recoverable"]),
+        (&json!("unavailable"), &json!(true))
+    );
+    wire.mend();
+    assert_eq!(server.get("/health/ready").await.status(), 200);
+    assert_eq!(server.get("/api/tasks").await.json::<Value>().await.unwrap()["count"], 1);
+}
+
+#[tokio::test]
+async fn secrets_do_not_reach_the_log() {
+    // SUP-9
+    let home = home();
+    let server = home.serve();
+    let key = format!("sk-ant-api03-{}", "aB3".repeat(30));
+    for path in [&key, "someone@example.org"] {
+        let answer = server.get(&format!("/api/tasks/{path}")).await;
+        server.log_of(answer.headers()["x-request-id"].to_str().unwrap()).await;
+    }
+    assert!(!server.raw_log().contains(&key) && !server.raw_log().contains("someone@example.org"));
+    assert!(server.raw_log().contains("[redacted]"));
+}
+
+#[tokio::test]
+async fn on_a_terminal_the_log_is_text() {
+    // OPS-1
+    let home = home().configured("[log]\nformat = \"text\"\n");
+    let server = home.serve();
+    server.get("/api/tasks").await;
+    while !server.raw_log().contains("request_completed") {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert!(server.raw_log().contains("INFO    request_received"), "{}", server.raw_log());
+}
+
+#[tokio::test]
+async fn one_users_rate_is_not_anothers() {
+    // OPS-3
+    let home = crate::home_with_auth().configured("[server]\nrate_limit_per_minute = 1\nrate_limit_burst = 3\n");
+    let server = home.serve();
+    let (alice, bob) = (crate::token(&home, crate::ALICE, &[]), crate::token(&home, crate::BOB, &[]));
+    let statuses = async |token: &str, n: usize| {
+        let mut statuses = Vec::new();
+        for _ in 0..n {
+            let answer = server.request(Method::GET, "/api/tasks").bearer_auth(token).send().await.unwrap();
+            statuses.push(answer.status().as_u16());
+        }
+        statuses
+    };
+    assert_eq!(statuses(&alice, 4).await, [200, 200, 200, 429]);
+    assert_eq!(statuses(&bob, 3).await, [200, 200, 200]);
 }
 
 #[tokio::test]

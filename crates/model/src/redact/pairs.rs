@@ -18,8 +18,12 @@ const LONGEST_TYPE: usize = 22;
 
 /// Hides the value of the name that ends with the hit.
 pub(super) fn hide(scan: &mut Scan, hit: Range<usize>) {
+    // The user of a URL may be named like a secret: `https://x-access-token:…@host`.
+    if scan.awaits_secret() {
+        return;
+    }
     if let Some(value) = name(scan, hit).and_then(|name| name.value(scan)) {
-        scan.hide(value);
+        scan.hide_later(value);
     }
 }
 
@@ -33,8 +37,8 @@ pub(super) fn hide_bearer(scan: &mut Scan, hit: Range<usize>) {
     let end = run_end(scan.bytes, start, usize::MAX, in_token);
     let token = &scan.text[start..end];
     // What stands before `=` may be the name of a parameter: `Bearer realm="…"`.
-    let is_secret = |token: &str| prose::look(token.split('=').next().unwrap_or(token)) == Look::Secret;
-    if token.len() > LONGEST_HARMLESS || token.len() >= 6 && is_secret(token) {
+    let look = |token: &str| prose::look(token.split('=').next().unwrap_or(token));
+    if token.len() > LONGEST_HARMLESS || token.len() >= 6 && !matches!(look(token), Look::Word | Look::Name) {
         scan.hide(start..end);
     }
 }
@@ -90,7 +94,7 @@ impl Name<'_> {
         if end - start > LONGEST_HARMLESS || !self.is_harmless(scan, start..end, link, header) {
             return Some(start..end);
         }
-        let open = after_type(bytes, start).filter(|_| link == Link::Colon)?;
+        let open = after_type(scan, start).filter(|_| link == Link::Colon)?;
         self.quoted(scan, open)
     }
 
@@ -107,7 +111,9 @@ impl Name<'_> {
         }
         at += usize::from(bytes.get(at) == Some(&b'?'));
         let (link, width) = match bytes.get(at..).unwrap_or_default() {
-            [b':', b':' | b'-' | b'+' | b'?', ..] | [b':', b'/', b'/', ..] | [b'=', b'=' | b'~', ..] => return None,
+            [b':', b':' | b'-' | b'+' | b'?', ..] | [b':', b'/' | b'\\', b'/', ..] | [b'=', b'=' | b'~', ..] => {
+                return None;
+            }
             [b'=', b'>', ..] if self.in_path => return None,
             [b':', b'=', ..] | [b'=', b'>', ..] => (Link::Spaced, 2),
             [b':', ..] => (Link::Colon, 1),
@@ -183,8 +189,9 @@ fn literal_start(bytes: &[u8], start: usize) -> usize {
 
 /// `<your password>`
 fn is_enclosed(bytes: &[u8], start: usize) -> bool {
-    let end = run_end(bytes, start + 1, LONGEST_NAME, |b| b.is_ascii_alphanumeric() || b" _-./|[]".contains(&b));
-    bytes.get(end) == Some(&b'>')
+    let in_hint = |b: u8| b.is_ascii_alphanumeric() || b" _-./|".contains(&b);
+    let end = run_end(bytes, start + 1, LONGEST_NAME, in_hint);
+    bytes[end..].starts_with(b">") || bytes[end..].starts_with(MARK.as_bytes())
 }
 
 /// Whether the string that ends here is the name of a field.
@@ -194,11 +201,12 @@ fn is_field(bytes: &[u8], end: usize) -> bool {
 }
 
 /// The literal after a declared type: `api_key: str = "…"`.
-fn after_type(bytes: &[u8], start: usize) -> Option<Quote> {
+fn after_type(scan: &Scan, start: usize) -> Option<Quote> {
+    let bytes = scan.bytes;
     let in_type = |b: u8| b.is_ascii_alphanumeric() || b"_&<>[]' .:|?".contains(&b);
     let end = run_end(bytes, start, LONGEST_TYPE, in_type);
-    let value = (bytes.get(end) == Some(&b'=')).then(|| blank_end(bytes, end + 1))?;
-    Quote::at(bytes, value)
+    let assigned = bytes.get(end) == Some(&b'=') && !scan.text[start..end].contains(MARK);
+    Quote::at(bytes, assigned.then(|| blank_end(bytes, end + 1))?)
 }
 
 /// Past the `**` of `**Password:** …`.

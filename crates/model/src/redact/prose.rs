@@ -39,7 +39,7 @@ const LONGEST_WORD: usize = 14;
 pub(super) fn is_harmless(value: &str, name: &str, link: Link, after: &[u8]) -> bool {
     let argument = matches!(after.first(), Some(b',' | b')'));
     match (look(value), link) {
-        (Look::Secret, _) => link == Link::Colon && after.starts_with(b" = "),
+        (Look::Secret, _) => link == Link::Colon && after.starts_with(b" = ") && value.bytes().all(in_name),
         (Look::Code, Link::Tight) => matches!(after.first(), Some(b'(' | b')' | b']' | b',' | b'"' | b'\'' | b'\\')),
         (Look::Code, _) => true,
         (_, Link::Flag) => is_grammar(value),
@@ -89,10 +89,13 @@ fn is_name(name: &str) -> bool {
     humps * 4 <= name.len() && name.matches('-').count() <= 1 && name.contains(|c: char| c.is_ascii_alphabetic())
 }
 
+fn in_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
 /// A path to something that is named like a secret: `node.dot2_token`.
 fn is_field(path: &str) -> bool {
-    let in_path = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.');
-    path.bytes().all(in_path) && names::is_secret(path)
+    path.bytes().all(|b| in_name(b) || b == b'.') && names::is_secret(path)
 }
 
 /// `u8`, `__u32`, `int64_t`.

@@ -37,7 +37,14 @@ impl<'t> Scan<'t> {
 
     /// Hides a secret that is some way ahead, once all that stands before it was looked at.
     pub(super) fn hide_later(&mut self, secret: Range<usize>) {
-        self.later = Some(secret);
+        self.reaches(secret.start);
+        let end = self.later.take().map_or(secret.end, |later| later.end.max(secret.end));
+        self.later = Some(secret.start..end);
+    }
+
+    /// Whether a secret ahead is known but not hidden yet.
+    pub(super) fn awaits_secret(&self) -> bool {
+        self.later.is_some()
     }
 
     /// Whether what begins at `at` is still to be looked at.

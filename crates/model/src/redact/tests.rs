@@ -141,6 +141,7 @@ fn addresses() {
         "postgres://user:‹pass›@host:5432/db?x=1 redis://:‹pass›@host amqp://u:‹p@ss:w[o]rd›@h/v",
         "https://‹0a1b2c3d4e5f6a7b8c9d›@host/repo.git https://‹0a1b2c3d4e5f6a7b8c9d›:‹x›@host",
         r"https:\/\/user:‹pass›@host\/a",
+        "https://x-access-token:‹abc›@host/ https://token=abc:‹pw›@host",
         "https://user@host.com/ ssh://git@host.com:22/a http://host:80/a@b.c1",
         "http://u:@h http://$U:$P@host.com ftp://u:${P}@h",
         "format!(\"postgres://{user}:{password}@{host}\") postgres://%s:%s@h",

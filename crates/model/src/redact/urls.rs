@@ -13,19 +13,21 @@ const SHORTEST_TOKEN: usize = 16;
 pub(super) fn hide(scan: &mut Scan, start: usize, secrets: bool) {
     let end = run_end(scan.bytes, start, usize::MAX, |b| !ends_host(b));
     let address = &scan.text[start..end];
-    let Some(last) = address.rfind('@') else { return };
-    scan.url_end = start + last + 1;
-    // The last `@` counts, since some write a bare one in the password. What was redacted before is not passed.
-    let fresh = &address[..address.find(MARK).unwrap_or(last + 1)];
-    let Some(account) = fresh.rfind('@').map(|at| &address[..at]).filter(|_| secrets) else {
+    // The last `@` counts, since some write a bare one in the password.
+    let Some(account) = address.rfind('@').map(|at| &address[..at]) else {
         return;
     };
-    let (user, password) = account.split_once(':').unwrap_or((account, ""));
+    let at = start + account.len();
+    scan.url_end = at + 1;
+    if !secrets || address.contains(MARK) {
+        return;
+    }
+    let user = account.split([':', '@']).next().unwrap_or_default();
+    let password = account.split_once(':').map_or("", |(_, password)| password);
     if is_token(user) {
         scan.hide(start..start + user.len());
     }
     if !values::is_placeholder(password) {
-        let at = start + account.len();
         scan.hide_later(at - password.len()..at);
     }
 }

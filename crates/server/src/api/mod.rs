@@ -19,6 +19,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(tasks::list, tasks::create))
         .routes(routes!(tasks::undo))
+        .routes(routes!(tasks::complete_several))
+        .routes(routes!(tasks::delete_several))
         .routes(routes!(tasks::get, tasks::update, tasks::delete))
         .routes(routes!(tasks::complete))
         .routes(routes!(conversations::list))

@@ -3,8 +3,10 @@
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use model::Invalid;
+use model::invalid::Checks;
 use model::task::{Draft, FilterDraft, Patch, Task};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use store::undo::Undone;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -157,6 +159,86 @@ pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
         .carry_out("task", move |conn| {
             Box::pin(async move {
                 store::tasks::delete(conn, owner, id, step).await?;
+                Ok(Answer::<NoBody>::NoContent)
+            })
+        })
+        .await
+}
+
+/// Several tasks at once.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Several {
+    #[schema(value_type = Vec<Uuid>, min_items = 1, max_items = 1000)]
+    ids: Vec<String>,
+}
+
+impl Several {
+    const MAX: usize = 1000;
+
+    /// Each once, in the order given.
+    fn check(self) -> Result<Vec<Uuid>, Invalid> {
+        let mut checks = Checks::default();
+        if self.ids.is_empty() || self.ids.len() > Self::MAX {
+            checks.fail("ids", "items", format!("must have 1 to {} entries, has {}", Self::MAX, self.ids.len()));
+        }
+        let mut ids = Vec::with_capacity(self.ids.len());
+        for (at, text) in self.ids.iter().enumerate() {
+            match Uuid::try_parse(text) {
+                Ok(id) if ids.contains(&id) => {}
+                Ok(id) => ids.push(id),
+                Err(_) => checks.fail(format!("ids[{at}]"), "uuid", "must be a UUID"),
+            }
+        }
+        checks.finish(Some(ids))
+    }
+}
+
+/// Marks several tasks as done: all or none, and one step to undo.
+#[utoipa::path(
+    post,
+    path = "/api/tasks/complete",
+    tag = "tasks",
+    request_body = Several,
+    responses((status = 200, body = Tasks), (status = 404, body = Problem, content_type = "application/problem+json"))
+)]
+pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
+    let ids = change.body.0.clone().check()?;
+    let (owner, now, step) = (change.user.id, change.app.clock().now(), change.app.clock().id());
+    change
+        .carry_out("task", move |conn| {
+            Box::pin(async move {
+                let mut tasks = Vec::with_capacity(ids.len());
+                let done = model::task::Change::complete();
+                for id in ids {
+                    tasks.push(store::tasks::change(conn, owner, id, &done, now, step).await?);
+                }
+                Ok(Answer::Ok(Tasks { count: tasks.len(), tasks, next_cursor: None }))
+            })
+        })
+        .await
+}
+
+/// Deletes several tasks: all or none, and one step to undo.
+#[utoipa::path(
+    post,
+    path = "/api/tasks/delete",
+    tag = "tasks",
+    request_body = Several,
+    responses(
+        (status = 204, description = "They are gone"),
+        (status = 404, body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
+    let ids = change.body.0.clone().check()?;
+    let (owner, step) = (change.user.id, change.app.clock().id());
+    change
+        .carry_out("task", move |conn| {
+            Box::pin(async move {
+                for id in ids {
+                    store::tasks::delete(conn, owner, id, step).await?;
+                }
                 Ok(Answer::<NoBody>::NoContent)
             })
         })
