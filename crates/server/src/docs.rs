@@ -11,7 +11,8 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::{App, Problem};
+use crate::App;
+use crate::problem::Body;
 
 const ABOUT: &str = "One program that runs AI agents for people: tasks and reminders in plain language, command-line \
                      agents under supervision. Errors are `application/problem+json`; every answer has an \
@@ -27,7 +28,7 @@ pub(crate) fn about() -> OpenApi {
         .license(Some(license))
         .build();
     let components = ComponentsBuilder::new()
-        .schema(Problem::name(), Problem::schema())
+        .schema(Body::name(), Body::schema())
         .schema(model::Violation::name(), model::Violation::schema())
         .security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)))
         .build();
@@ -89,7 +90,7 @@ fn add_common_problems(operation: &mut Operation) {
 
 /// Unless the handler describes that status itself.
 fn add_problem(operation: &mut Operation, status: u16, text: &str) {
-    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
+    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Body::name()))).build();
     let response = ResponseBuilder::new().description(text).content("application/problem+json", content).build();
     operation.responses.responses.entry(status.to_string()).or_insert(response.into());
 }

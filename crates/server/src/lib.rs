@@ -1,8 +1,8 @@
 //! The HTTP door: `/api/…`, health, metrics and documentation, with everything around a request that all of them share
 //! (ids, logs, limits, authentication, errors).
 //!
-//! A request passes [`request`] (id, log, time limit), [`guard`] (host and origin), [`auth`] (who is it, how often) and
-//! reaches a handler in [`api`], which speaks to the store in one call. Handlers know no SQL and no configuration file.
+//! A request passes `request` (id, log, time limit), `guard` (host and origin), [`auth`] (who is it, how often) and
+//! reaches a handler in `api`, which speaks to the store in one call. Handlers know no SQL and no configuration file.
 
 mod api;
 pub mod app;

@@ -1,58 +1,72 @@
 //! Errors as people and programs get them over HTTP: `application/problem+json` (RFC 9457). The one place that maps
 //! errors to status codes. What went wrong inside is logged, never sent.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use model::{Invalid, Violation};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The error body.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// What went wrong with a request.
+#[derive(Clone, Debug)]
 pub struct Problem {
+    status: StatusCode,
+    kind: &'static str,
+    detail: Cow<'static, str>,
+    pub(crate) errors: Vec<Violation>,
+    /// Seconds.
+    retry_after: Option<u64>,
+    /// For the log: what the sender must not see.
+    cause: Option<String>,
+}
+
+/// A [`Problem`] as it is sent.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct Body<'a> {
     /// Names the kind of problem.
     #[serde(rename = "type")]
     #[schema(examples("urn:adjutant:problem:validation"))]
-    pub kind: String,
+    kind: String,
     #[schema(examples("Unprocessable Entity"))]
-    pub title: String,
+    title: &'a str,
     #[schema(examples(422))]
-    pub status: u16,
+    status: u16,
     #[schema(examples("title must not be empty"))]
-    pub detail: String,
+    detail: &'a str,
     /// The answer's `X-Request-ID`.
     #[schema(examples("req_0f3a5c7e9b1d"))]
-    pub request_id: String,
+    request_id: &'a str,
     /// What is wrong with the request, one entry a violation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<Violation>,
-    #[serde(skip)]
-    retry_after: Option<u64>,
-    /// For the log: what the sender must not see.
-    #[serde(skip)]
-    cause: Option<String>,
+    #[serde(skip_serializing_if = "<[Violation]>::is_empty")]
+    #[schema(value_type = Vec<Violation>, required = false)]
+    errors: &'a [Violation],
 }
 
 /// What is noted beside an answer for the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
-    pub(crate) kind: String,
+    pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) recoverable: bool,
 }
 
 impl Problem {
-    pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
-        Self {
-            kind: format!("urn:adjutant:problem:{kind}"),
-            title: status.canonical_reason().unwrap_or("Error").to_owned(),
-            status: status.as_u16(),
-            detail: detail.into(),
-            // Filled in by `request`, which knows it.
-            request_id: String::new(),
-            errors: Vec::new(),
-            retry_after: None,
-            cause: None,
+    pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, kind, detail: detail.into(), errors: Vec::new(), retry_after: None, cause: None }
+    }
+
+    /// The body, for the request of this id.
+    pub(crate) fn body<'a>(&'a self, request_id: &'a str) -> Body<'a> {
+        Body {
+            kind: format!("urn:adjutant:problem:{}", self.kind),
+            title: self.status.canonical_reason().unwrap_or("Error"),
+            status: self.status.as_u16(),
+            detail: &self.detail,
+            request_id,
+            errors: &self.errors,
         }
     }
 
@@ -73,7 +87,7 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a valid token is required")
     }
 
-    pub(crate) fn forbidden(detail: &str) -> Self {
+    pub(crate) fn forbidden(detail: &'static str) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
@@ -144,7 +158,7 @@ impl From<store::Error> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = self.status;
         let mut response = status.into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -156,8 +170,8 @@ impl IntoResponse for Problem {
         }
         if status.is_server_error() {
             response.extensions_mut().insert(Failure {
-                kind: self.kind.rsplit(':').next().unwrap_or_default().to_owned(),
-                message: self.cause.clone().unwrap_or_else(|| self.detail.clone()),
+                kind: self.kind,
+                message: self.cause.clone().unwrap_or_else(|| self.detail.to_string()),
                 recoverable: status != StatusCode::INTERNAL_SERVER_ERROR,
             });
         }

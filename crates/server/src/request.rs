@@ -106,9 +106,8 @@ fn log_outcome(response: &Response, started: Instant) {
 
 /// Problems get their body here, where the request's id is known.
 fn with_problem_body(mut response: Response, id: &RequestId) -> Response {
-    let Some(mut problem) = response.extensions_mut().remove::<Problem>() else { return response };
-    problem.request_id = id.as_str().to_owned();
-    let json = serde_json::to_string(&problem).unwrap_or_default();
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
+    let json = serde_json::to_string(&problem.body(id.as_str())).unwrap_or_default();
     response.headers_mut().remove(header::CONTENT_LENGTH);
     *response.body_mut() = Body::from(json);
     response

@@ -45,11 +45,8 @@ async fn serve(
     greet(config, &url)?;
     tracing::info!(event = "server_started", address = url, database = app.store().kind());
     let server = tokio::spawn(server::serve::serve(app.clone(), listener));
-    loop {
-        match signals.next().await {
-            Wish::Reload => reload(global, listen, config, &app, log),
-            Wish::Stop => break,
-        }
+    while signals.next().await == Wish::Reload {
+        reload(global, listen, config, &app, log);
     }
     tracing::info!(event = "server_stopping");
     app.stopping().cancel();
@@ -66,6 +63,7 @@ struct Signals {
     interrupt: Signal,
 }
 
+#[derive(PartialEq, Eq)]
 enum Wish {
     Reload,
     Stop,

@@ -8,7 +8,7 @@ use testkit::issuer::hs256;
 use crate::{ALICE, SECRET, home, home_with_auth, token};
 
 pub(crate) fn claims() -> Value {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let now = model::Clock::system().now().as_second();
     json!({"sub": ALICE, "exp": now + 3600, "iat": now})
 }
 
@@ -36,8 +36,8 @@ async fn refusal(server: &Server, authorization: Option<&str>) -> Value {
     body
 }
 
-fn now() -> u64 {
-    claims()["iat"].as_u64().unwrap()
+fn now() -> i64 {
+    claims()["iat"].as_i64().unwrap()
 }
 
 #[tokio::test]

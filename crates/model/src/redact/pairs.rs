@@ -73,10 +73,11 @@ impl Name<'_> {
     fn value(&self, scan: &Scan) -> Option<Range<usize>> {
         let bytes = scan.bytes;
         let (link, start) = self.link(bytes)?;
+        let listed = link == Link::Flag || bytes.get(start) == Some(&b'[');
         let start = literal_start(bytes, start);
         if let Some(open) = Quote::at(bytes, start) {
-            // Two strings of an object are not a flag and its argument.
-            return self.quoted(scan, open).filter(|value| link != Link::Flag || !is_field(bytes, value.end));
+            // What has a value itself is a field of an object, not the argument of a flag or the first of a list.
+            return self.quoted(scan, open).filter(|value| !listed || !is_field(bytes, value.end));
         }
         match bytes.get(start)? {
             b'0'..=b'9' | b'-' if self.quote.is_some() => return None,

@@ -23,7 +23,7 @@ pub(super) fn hide(scan: &mut Scan, start: usize) {
         if matches!(b, b'"' | b'\'' | b'`') {
             let escapes = scan.bytes[body..end].iter().rev().take_while(|b| **b == b'\\').count();
             let Some(next) = joined(scan.bytes, end, escapes) else {
-                end -= escapes;
+                end = last_line_end(scan.bytes, body, end - escapes);
                 break;
             };
             end = next;
@@ -44,6 +44,13 @@ fn private_label(bytes: &[u8], start: usize) -> Option<usize> {
 fn label_end(bytes: &[u8], start: usize) -> usize {
     let end = run_end(bytes, start, LONGEST_LABEL, in_label);
     run_end(bytes, end, DASHES.len(), |b| b == b'-')
+}
+
+/// The end of a key without its END, which stops at a quote: without the last line, if that is none of the key's.
+fn last_line_end(bytes: &[u8], body: usize, end: usize) -> usize {
+    let in_key = |b: &u8| b.is_ascii_alphanumeric() || b"+/=\\-\t ".contains(b);
+    let newline = bytes[body..end].iter().rposition(|b| *b == b'\n').map(|at| body + at);
+    newline.filter(|newline| !bytes[newline + 1..end].iter().all(in_key)).unwrap_or(end)
 }
 
 /// Where the literal goes on that is joined to the one closed by the quote at `at` (`"…" + "…"`, or on the next

@@ -12,6 +12,7 @@ use super::{NoBody, next_cursor};
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Nothing};
 use crate::input::{Id, Query};
+use crate::problem::Body as ProblemBody;
 use crate::{App, Problem};
 
 const MAX_SEARCH: usize = 200;
@@ -72,7 +73,7 @@ pub(super) async fn list(
         ("limit" = Option<i64>, Query, description = "Messages a page, 50 by default", minimum = 1, maximum = 200),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
     ),
-    responses((status = 200, body = Transcript), (status = 404, body = Problem, content_type = "application/problem+json"))
+    responses((status = 200, body = Transcript), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
 )]
 pub(super) async fn get(
     State(app): State<App>,
@@ -99,7 +100,7 @@ pub(super) async fn get(
     ),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn delete(Id(id): Id<ConversationId>, change: Change<Nothing>) -> Result<Response, Problem> {

@@ -15,6 +15,7 @@ use super::{NoBody, next_cursor};
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Json as Body, Nothing};
 use crate::input::{Id, Query};
+use crate::problem::Body as ProblemBody;
 use crate::{App, Problem};
 
 #[derive(Serialize, ToSchema)]
@@ -93,7 +94,7 @@ pub(super) async fn create(change: Change<Body<Draft>>) -> Result<Response, Prob
     path = "/api/tasks/{id}",
     tag = "tasks",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Task), (status = 404, body = Problem, content_type = "application/problem+json"))
+    responses((status = 200, body = Task), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
 )]
 pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id<Uuid>) -> Result<Json<Task>, Problem> {
     let mut reader = app.store().reader().await?;
@@ -110,7 +111,7 @@ pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = Task),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<Patch>>) -> Result<Response, Problem> {
@@ -126,7 +127,7 @@ pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<Patch>>) -> Res
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = Task),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn complete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -150,7 +151,7 @@ async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Re
     params(("id" = Uuid, Path)),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -200,7 +201,7 @@ impl Several {
     path = "/api/tasks/complete",
     tag = "tasks",
     request_body = Several,
-    responses((status = 200, body = Tasks), (status = 404, body = Problem, content_type = "application/problem+json"))
+    responses((status = 200, body = Tasks), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
 )]
 pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
     let ids = change.body.0.clone().check()?;
@@ -227,7 +228,7 @@ pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Re
     request_body = Several,
     responses(
         (status = 204, description = "They are gone"),
-        (status = 404, body = Problem, content_type = "application/problem+json"),
+        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
@@ -252,7 +253,7 @@ pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Resp
     tag = "tasks",
     responses(
         (status = 200, body = Undone),
-        (status = 404, description = "There is nothing to undo", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is nothing to undo", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn undo(change: Change<Nothing>) -> Result<Response, Problem> {
