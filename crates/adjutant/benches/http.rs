@@ -158,10 +158,13 @@ impl Raw {
             ..Draft::default()
         };
         let task = draft.check(Limits::default(), &self.clock, &User::local(TimeZone::UTC)).unwrap();
-        let (step, stored) = (self.clock.id(), task.clone());
-        let write = self
-            .store
-            .write(move |conn| Box::pin(async move { store::tasks::create(conn, UserId::LOCAL, &stored, step).await }));
+        let stored = task.clone();
+        let write = self.store.write(move |conn| {
+            Box::pin(async move {
+                let mut step = store::undo::Step::begin(conn, UserId::LOCAL).await?;
+                store::tasks::create(conn, &mut step, &stored).await
+            })
+        });
         write.await.unwrap();
         task
     }

@@ -80,7 +80,11 @@ pub(crate) enum Command {
     /// Print completions for a shell
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
-    Man,
+    Man {
+        /// Write the page of every command to this directory instead
+        #[arg(long)]
+        dir: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Subcommand)]

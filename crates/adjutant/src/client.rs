@@ -1,6 +1,7 @@
 //! How commands reach the server: over HTTP where one runs, else through the same router in this process. Either way a
 //! command is a request and an answer, so both behave alike.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,8 +23,6 @@ use crate::exit::{Code, Exit};
 use crate::{commands, output, wire};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait for another command that works on the data directory.
-const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Client {
     door: Door,
@@ -147,17 +146,10 @@ fn lost(base: &str, error: &reqwest::Error) -> anyhow::Error {
 /// The server that holds the data directory, or else the directory itself. The configuration is needed only for the
 /// latter: a client need not know the server's secrets.
 async fn find(global: &Global) -> anyhow::Result<Door> {
-    let dir = data_dir(global);
-    let give_up = tokio::time::Instant::now() + LOCK_PATIENCE;
-    loop {
-        match Lock::take(&dir) {
-            Ok(lock) => return here(&commands::load(global, None)?, global.token.is_some(), lock).await,
-            Err(store::Error::InUse { at: Some(url), .. }) => return remote(&url),
-            Err(store::Error::InUse { at: None, .. }) if tokio::time::Instant::now() < give_up => {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
+    match wire::lock(&data_dir(global)).await {
+        Ok(lock) => here(&commands::load(global, None)?, global.token.is_some(), lock).await,
+        Err(store::Error::InUse { at: Some(url), .. }) => remote(&url),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -167,8 +159,18 @@ fn remote(url: &str) -> anyhow::Result<Door> {
         let message = format!("--server must be a URL such as http://127.0.0.1:7717, not '{url}'");
         return Err(Exit::new(Code::Usage, message).into());
     }
-    let client = reqwest::Client::builder().connect_timeout(CONNECT_PATIENCE).build()?;
-    Ok(Door::Remote { client, base })
+    Ok(Door::Remote { client: http(&base).connect_timeout(CONNECT_PATIENCE).build()?, base })
+}
+
+/// A proxy has no business between two programs on one machine, nor with the token they exchange.
+pub(crate) fn http(url: &str) -> reqwest::ClientBuilder {
+    let builder = reqwest::Client::builder();
+    let here = reqwest::Url::parse(url).is_ok_and(|url| match url.host_str() {
+        Some("localhost") => true,
+        Some(host) => host.trim_matches(['[', ']']).parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+        None => false,
+    });
+    if here { builder.no_proxy() } else { builder }
 }
 
 /// Whoever can read the data directory is its owner and acts as the local user; with a token, as the token's.
@@ -177,11 +179,11 @@ async fn here(config: &Config, with_token: bool, lock: Lock) -> anyhow::Result<D
     settings.loopback_only = false;
     settings.rate_limit = None;
     settings.max_import_bytes = usize::MAX;
+    settings.request_timeout = Duration::MAX;
     if !with_token {
         settings.auth = None;
     }
     let app = wire::app(config, settings).await?;
-    app.refresh_revocations().await?;
     Ok(Door::Here { router: server::router(app), _lock: lock })
 }
 

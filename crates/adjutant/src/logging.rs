@@ -53,6 +53,16 @@ fn targets(level: LevelFilter) -> Targets {
     Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours)
 }
 
+/// A panic becomes one entry like any other, instead of lines that no program can read.
+pub(crate) fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let message = panic.payload_as_str().unwrap_or("no message");
+        let error_message = format!("{message} at {place}");
+        tracing::error!(event = "error_occurred", error_type = "panic", error_message, recoverable = true);
+    }));
+}
+
 struct Log {
     text: bool,
 }
@@ -179,6 +189,9 @@ impl Fields {
         if let Some(id) = &about.request_id {
             let _ = write!(line, " [{id}]");
         }
+        // Whatever a client sends must not move the cursor of whoever reads the log.
+        let mut line: String =
+            line.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect();
         line.push('\n');
         line
     }

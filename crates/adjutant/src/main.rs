@@ -20,6 +20,8 @@ use cli::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // What people wrote down for themselves is not for other accounts of the machine.
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = Cli::parse();
@@ -38,7 +40,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve { listen } => commands::serve::run(&global, listen.as_deref()),
         Command::Config(command) => commands::config::run(&global, &command),
         Command::Completions { shell } => commands::manual::completions(shell),
-        Command::Man => commands::manual::man(),
+        Command::Man { dir } => commands::manual::man(dir.as_deref()),
         Command::Doctor => wire::small_runtime()?.block_on(commands::doctor::run(&global)),
         command => wire::small_runtime()?.block_on(commands::client(&global, command)),
     }

@@ -81,6 +81,7 @@ pub struct Conversation {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Message {
     pub id: Uuid,
     pub role: Role,

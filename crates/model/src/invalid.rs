@@ -29,7 +29,10 @@ impl Invalid {
     }
 }
 
-/// Collects violations while a draft is checked.
+/// More violations than this are not worth reading, and must not make the answer larger than the question.
+const ENOUGH: usize = 100;
+
+/// Collects violations while a draft is checked, the first [`ENOUGH`] of them.
 #[derive(Debug, Default)]
 pub struct Checks {
     violations: Vec<Violation>,
@@ -37,7 +40,9 @@ pub struct Checks {
 
 impl Checks {
     pub fn fail(&mut self, field: impl Into<String>, rule: &str, message: impl Into<String>) {
-        self.violations.push(violation(field, rule, message));
+        if self.violations.len() < ENOUGH {
+            self.violations.push(violation(field, rule, message));
+        }
     }
 
     /// The value, or `None` with its violations noted.
@@ -45,7 +50,8 @@ impl Checks {
         match result {
             Ok(value) => Some(value),
             Err(invalid) => {
-                self.violations.extend(invalid.violations);
+                let room = ENOUGH.saturating_sub(self.violations.len());
+                self.violations.extend(invalid.violations.into_iter().take(room));
                 None
             }
         }

@@ -85,7 +85,8 @@ fn is_weekday_with_number(text: &str) -> bool {
 }
 
 fn is_until(text: &str) -> bool {
-    Date::strptime("%Y%m%d", text).is_ok() || DateTime::strptime("%Y%m%dT%H%M%S", text.trim_end_matches('Z')).is_ok()
+    Date::strptime("%Y%m%d", text).is_ok()
+        || DateTime::strptime("%Y%m%dT%H%M%S", text.strip_suffix('Z').unwrap_or(text)).is_ok()
 }
 
 #[cfg(test)]
@@ -122,6 +123,7 @@ mod tests {
             ("FREQ=WEEKLY;BYDAY=é", "BYDAY cannot be 'é'"),
             ("FREQ=DAILY;BYFOO=1", "BYFOO is not part of an RRULE"),
             ("FREQ=DAILY;UNTIL=20270231", "UNTIL cannot be '20270231'"),
+            ("FREQ=DAILY;UNTIL=20270101T000000ZZ", "UNTIL cannot be '20270101T000000ZZ'"),
         ] {
             let message = parse("recurrence", given).unwrap_err().violations.remove(0).message;
             assert!(message.ends_with(why), "{given}: {message}");

@@ -16,6 +16,7 @@ pub const MAX_TAGS: usize = 20;
 pub const MAX_TAG: usize = 50;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Task {
     pub id: Uuid,
     #[schema(examples("pay rent"))]
@@ -352,15 +353,19 @@ fn recurrence_of(rule: Option<&str>) -> Result<Option<String>, Invalid> {
 fn tags(list: &[String]) -> Result<Vec<String>, Invalid> {
     let mut checks = Checks::default();
     let mut tags: Vec<String> = Vec::new();
+    if list.len() > MAX_TAGS {
+        return Err(Invalid::one(
+            "tags",
+            "max_items",
+            format!("must have at most {MAX_TAGS} entries, has {}", list.len()),
+        ));
+    }
     for (i, tag) in list.iter().enumerate() {
         if let Some(tag) = checks.take(tag_name(&format!("tags[{i}]"), tag))
             && !tags.iter().any(|known| known.to_lowercase() == tag.to_lowercase())
         {
             tags.push(tag);
         }
-    }
-    if tags.len() > MAX_TAGS {
-        checks.fail("tags", "max_items", format!("must have at most {MAX_TAGS} entries, has {}", tags.len()));
     }
     checks.finish(Some(tags))
 }

@@ -64,6 +64,14 @@ const PIECES: [&str; 82] = [
     "[redacted]", "[redacted", "redacted]",
 ];
 
+/// What may stand right before and right after a key.
+#[rustfmt::skip]
+const OPENINGS: [&str; 17] = [
+    " ", "\n", "\"", "'", "`", "(", "=", ":", "/", "?k=", "%3D", "[", "<", ",", "_", "-", "\u{1b}[1m",
+];
+#[rustfmt::skip]
+const CLOSINGS: [&str; 15] = ["", " ", "\n", "\"", "'", "`", ")", "&x=1", "/", "]", ">", ",", ".", ";", "@host"];
+
 #[rustfmt::skip]
 const WORDS: [&str; 27] = [
     "the", "password", "is", "wrong", "token", "secret", "a", "unit", "of", "text", "bearers", "risk-free",
@@ -178,8 +186,8 @@ proptest! {
         key in key(),
         before in ordinary(),
         after in ordinary(),
-        open in select(&[" ", "\n", "\"", "'", "`", "(", "=", ":", "/", "?k=", "%3D", "[", "<", ",", "_", "-", "\u{1b}[1m"][..]),
-        close in select(&["", " ", "\n", "\"", "'", "`", ")", "&x=1", "/", "]", ">", ",", ".", ";", "@host"][..]),
+        open in select(&OPENINGS[..]),
+        close in select(&CLOSINGS[..]),
     ) {
         let line = format!("{before}{open}{key}{close} {after}");
         let quoted = json!({ "a": { "b": [line.clone()] } }).to_string();

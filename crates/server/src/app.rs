@@ -36,8 +36,9 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    fn new(settings: Settings) -> Self {
-        let verifier = settings.auth.clone().map(Verifier::new);
+    fn new(settings: Settings, before: Option<&Self>) -> Self {
+        let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
+        let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
         Self { settings, verifier, limiter }
     }
@@ -50,7 +51,7 @@ impl App {
             clock,
             metrics: Metrics::default(),
             revocations: Revocations::default(),
-            in_force: RwLock::new(Arc::new(InForce::new(settings))),
+            in_force: RwLock::new(Arc::new(InForce::new(settings, None))),
             started: Instant::now(),
             stopping: CancellationToken::new(),
         }))
@@ -66,7 +67,7 @@ impl App {
 
     /// Puts new settings into force; requests under way end under the old ones.
     pub fn reload(&self, settings: Settings) {
-        let next = Arc::new(InForce::new(settings));
+        let next = Arc::new(InForce::new(settings, Some(&self.in_force())));
         *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 
@@ -75,7 +76,7 @@ impl App {
         &self.0.stopping
     }
 
-    /// Learns which tokens were revoked; [`crate::serve::serve`] does so by itself.
+    /// Learns which tokens were revoked: to be called before the first request.
     pub async fn refresh_revocations(&self) -> store::Result<()> {
         self.revocations().refresh(self).await
     }

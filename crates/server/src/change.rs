@@ -34,6 +34,7 @@ impl<T: RequestBody> FromRequest<App> for Change<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
+        input::Query::read(parts.uri.query(), &[])?;
         let limit = T::limit(app);
         let bytes = read(body, limit).await?;
         let user = parts.extensions.get::<User>().cloned().ok_or_else(Problem::unauthorized)?;

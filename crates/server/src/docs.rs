@@ -12,6 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::App;
+use crate::api::RESTORE;
 use crate::problem::Body;
 
 const ABOUT: &str = "One program that runs AI agents for people: tasks and reminders in plain language, command-line \
@@ -41,9 +42,11 @@ pub(crate) fn about() -> OpenApi {
 }
 
 pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
-    for item in description.paths.paths.values_mut() {
+    for (path, item) in &mut description.paths.paths {
         for operation in [&mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten() {
-            add_idempotency_key(operation);
+            if path != RESTORE {
+                add_idempotency_key(operation);
+            }
             add_common_problems(operation);
         }
         item.get.iter_mut().for_each(add_common_problems);
@@ -52,7 +55,7 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
     SwaggerUi::new("/docs").config(config).url("/openapi.json", description).into()
 }
 
-/// Every change takes one.
+/// Every change takes one, but for a restore.
 fn add_idempotency_key(operation: &mut Operation) {
     let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^[!-~]{1,255}$")).build();
     let parameter = ParameterBuilder::new()

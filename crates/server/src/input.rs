@@ -18,6 +18,10 @@ use crate::Problem;
 pub(crate) fn json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Result<T, Problem> {
     require_json(parts)?;
     let text = std::str::from_utf8(body).map_err(|_| Invalid::one("body", "utf8", "must be valid UTF-8"))?;
+    // A list would pass for the fields of an object in their order.
+    if text.trim_start().starts_with('[') {
+        return Err(Invalid::one("body", "type", "must be a JSON object").into());
+    }
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| shape(&error))?;
     reader.end().map_err(|error| Invalid::one("body", "json", format!("must be one JSON value: {error}")))?;

@@ -10,9 +10,10 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
+use model::redact::redact;
 use tracing::{Instrument, Span, field};
 
-use crate::api::RESTORE_PATH;
+use crate::api::is_unhurried;
 use crate::problem::Failure;
 use crate::{App, Problem};
 
@@ -47,18 +48,20 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
     let id = RequestId::of(&request, &app);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let span = tracing::info_span!(
+    let name = route.as_ref().map_or("other", MatchedPath::as_str);
+    let unhurried = is_unhurried(&method, name);
+    // Of the highest level, so that no setting of the log takes the id from an entry.
+    let span = tracing::error_span!(
         "request",
         request_id = id.as_str(),
         user_id = field::Empty,
         conversation_id = field::Empty,
-        otel.name = format!("{method} {}", request.uri().path()),
+        otel.name = format!("{method} {name}"),
         otel.kind = "server",
         http.request.method = method.as_str(),
-        url.path = request.uri().path(),
+        url.path = &*redact(request.uri().path()),
         http.response.status_code = field::Empty,
     );
-    let unhurried = route.as_ref().is_some_and(|route| route.as_str() == RESTORE_PATH);
     let limit = if unhurried { Duration::MAX } else { app.in_force().settings.request_timeout };
     let mut response = async {
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());

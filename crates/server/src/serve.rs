@@ -1,14 +1,16 @@
 //! Listens, hands connections to the router, and stops in an orderly way.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{App, housekeeping, router};
 
@@ -16,21 +18,24 @@ use crate::{App, housekeeping, router};
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long requests may go on after the server was asked to stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// Connections at once; more wait to be accepted.
+const CONNECTIONS: usize = 10_000;
 /// After a failed accept, usually for want of file descriptors.
 const BREATH: Duration = Duration::from_millis(50);
 
 /// Serves until [`App::stopping`] is cancelled, then finishes what is under way.
 pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
-    app.revocations().refresh(&app).await.map_err(io::Error::other)?;
     let housekeeping = tokio::spawn(housekeeping::run(app.clone()));
     let router = router(app.clone());
     let connections = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
-    while let Some(accepted) = app.stopping().run_until_cancelled(listener.accept()).await {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let accept = async || (places.clone().acquire_owned().await.ok(), listener.accept().await);
+    while let Some((place, accepted)) = app.stopping().run_until_cancelled(accept()).await {
         match accepted {
-            Ok((stream, _)) => handle(stream, &builder, &router, &connections),
+            Ok((stream, _)) => handle(stream, &builder, &router, connections.watcher(), place),
             Err(error) => {
                 tracing::warn!(error = %error, "a connection was not accepted");
                 tokio::time::sleep(BREATH).await;
@@ -45,15 +50,39 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-fn handle(stream: TcpStream, builder: &auto::Builder<TokioExecutor>, router: &Router, connections: &GracefulShutdown) {
+fn handle(
+    stream: TcpStream,
+    builder: &auto::Builder<TokioExecutor>,
+    router: &Router,
+    watcher: Watcher,
+    place: Option<OwnedSemaphorePermit>,
+) {
     // Answers are small and streams must not wait for more.
     let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(router.clone());
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-    let watched = connections.watch(connection);
+    let (builder, service) = (builder.clone(), TowerToHyperService::new(router.clone()));
     tokio::spawn(async move {
-        if let Err(error) = watched.await {
+        let _place = place;
+        // hyper's own limit begins with the first line; it takes its time to tell HTTP/1 from HTTP/2.
+        if !matches!(tokio::time::timeout(HEADER_PATIENCE, has_begun(&stream)).await, Ok(true)) {
+            return;
+        }
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(error = %error, "a connection ended early");
         }
     });
+}
+
+/// Waits until the client has sent enough to tell which protocol it speaks; false if it went away.
+async fn has_begun(stream: &TcpStream) -> bool {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let mut start = [0; PREFACE.len()];
+    loop {
+        match stream.peek(&mut start).await {
+            Ok(0) | Err(_) => return false,
+            Ok(n) if n == PREFACE.len() || !PREFACE.starts_with(&start[..n]) => return true,
+            // More of the preface must come; nothing tells when.
+            Ok(_) => tokio::time::sleep(BREATH).await,
+        }
+    }
 }

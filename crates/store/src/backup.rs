@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::conn::{Arg, Conn, Row, Statement};
 use crate::migrations::VERSION;
-use crate::{Error, Result, Store};
+use crate::{Error, Result, Snapshot, Store};
 
 const FORMAT: u64 = 1;
 const ROWS_AT_ONCE: i64 = 500;
@@ -22,6 +22,8 @@ struct Table {
     name: &'static str,
     /// How many of the columns, from the first, are its primary key.
     key: usize,
+    /// Whether a restore keeps the rows that are there: a token that was revoked stays revoked.
+    kept: bool,
     columns: &'static [Column],
 }
 
@@ -37,6 +39,7 @@ const TABLES: &[Table] = &[
     Table {
         name: "tasks",
         key: 2,
+        kept: false,
         columns: &[
             Text("owner"),
             Text("id"),
@@ -49,6 +52,7 @@ const TABLES: &[Table] = &[
             Text("recurrence"),
             Text("tags"),
             Text("tag_keys"),
+            Text("title_key"),
             Text("search"),
             Int("created_at"),
             Int("updated_at"),
@@ -58,11 +62,13 @@ const TABLES: &[Table] = &[
     Table {
         name: "task_changes",
         key: 3,
-        columns: &[Text("owner"), Text("step"), Text("task_id"), Text("kind"), Text("before")],
+        kept: false,
+        columns: &[Text("owner"), Int("step"), Text("task_id"), Text("kind"), Text("before")],
     },
     Table {
         name: "conversations",
         key: 1,
+        kept: false,
         columns: &[
             Text("id"),
             Text("owner"),
@@ -76,6 +82,7 @@ const TABLES: &[Table] = &[
     Table {
         name: "messages",
         key: 3,
+        kept: false,
         columns: &[
             Text("owner"),
             Text("conversation_id"),
@@ -92,9 +99,10 @@ const TABLES: &[Table] = &[
     Table {
         name: "idempotency_keys",
         key: 2,
+        kept: false,
         columns: &[Text("owner"), Text("key"), Text("fingerprint"), Int("status"), Text("body"), Int("created_at")],
     },
-    Table { name: "revoked_tokens", key: 1, columns: &[Text("id"), Int("revoked_at"), Int("expires_at")] },
+    Table { name: "revoked_tokens", key: 1, kept: true, columns: &[Text("id"), Int("revoked_at"), Int("expires_at")] },
 ];
 
 impl Column {
@@ -112,7 +120,7 @@ pub fn tables() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
 
 /// A backup being written: the database as it was when it began, chunk by chunk.
 pub struct Backup {
-    conn: Conn,
+    conn: Snapshot,
     next: Next,
     rows: u64,
     digest: Sha256,
@@ -214,17 +222,29 @@ pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
     store
         .write(move |conn| {
             Box::pin(async move {
-                for table in TABLES {
+                if !conn.is_sqlite() {
+                    // What others are writing at this moment would survive beside the backup.
+                    for table in TABLES {
+                        let mut lock = Statement::default();
+                        lock.push("LOCK TABLE ").push(table.name).push(" IN EXCLUSIVE MODE");
+                        conn.run(lock).await?;
+                    }
+                }
+                for table in TABLES.iter().filter(|table| !table.kept) {
                     let mut delete = Statement::default();
                     delete.push("DELETE FROM ").push(table.name);
                     conn.run(delete).await?;
                 }
                 let mut lines = Lines::open(&file).await?;
-                let mut into: Option<(&Table, Vec<&Column>)> = None;
-                while let Some(value) = lines.next().await? {
+                let (mut into, mut left) = (None, rows);
+                while left > 0 {
+                    let Some(value) = lines.next().await? else { return Err(damaged(rows - left)) };
                     match (&value, &into) {
-                        (Value::Object(line), _) if line.contains_key("table") => into = Some(target(&value)?),
-                        (Value::Array(values), Some((table, columns))) => insert(conn, table, columns, values).await?,
+                        (Value::Array(values), Some(target)) => {
+                            insert(conn, target, values).await?;
+                            left -= 1;
+                        }
+                        _ if value["table"].is_string() => into = Some(Target::of(&value)?),
                         _ => {}
                     }
                 }
@@ -242,32 +262,55 @@ async fn verify(file: &Path) -> Result<u64> {
         return Err(Error::Backup("this is not a backup that adjutant wrote".to_owned()));
     }
     match header["schema"].as_i64() {
-        Some(schema) if schema <= VERSION => {}
-        found => return Err(Error::NewerSchema { found: found.unwrap_or_default(), known: VERSION }),
+        Some(schema) if (1..=VERSION).contains(&schema) => {}
+        Some(found) if found > VERSION => return Err(Error::NewerSchema { found, known: VERSION }),
+        _ => return Err(Error::Backup("the backup does not say of which schema it is".to_owned())),
     }
-    let mut rows = 0;
+    let (mut rows, mut into) = (0, None::<Target>);
     loop {
         let digest = hex(&lines.digest.clone().finalize());
-        match lines.next().await? {
-            Some(Value::Array(_)) => rows += 1,
-            Some(line) if line["table"].is_string() => drop(target(&line)?),
-            Some(line) if line["rows"] == json!(rows) && line["sha256"] == json!(digest) => return Ok(rows),
-            _ => return Err(Error::Backup(format!("the backup is damaged or cut off behind row {rows}"))),
+        match (lines.next().await?, &into) {
+            (Some(Value::Array(values)), Some(target)) if target.fits(&values) => rows += 1,
+            (Some(line), _) if line["table"].is_string() => into = Some(Target::of(&line)?),
+            (Some(line), _) if line["rows"] == json!(rows) && line["sha256"] == json!(digest) => return Ok(rows),
+            _ => return Err(damaged(rows)),
         }
     }
 }
 
-/// The table and columns that a line names.
-fn target(line: &Value) -> Result<(&'static Table, Vec<&'static Column>)> {
-    let unknown =
-        || Error::Backup(format!("the backup has a table or column that this adjutant does not know: {line}"));
-    let table = TABLES.iter().find(|table| line["table"] == json!(table.name)).ok_or_else(unknown)?;
-    let wanted = line["columns"].as_array().ok_or_else(unknown)?;
-    let columns = wanted.iter().map(|name| table.columns.iter().find(|column| *name == json!(column.name())));
-    Ok((table, columns.collect::<Option<_>>().ok_or_else(unknown)?))
+fn damaged(rows: u64) -> Error {
+    Error::Backup(format!("the backup is damaged or cut off behind row {rows}"))
 }
 
-async fn insert(conn: &mut Conn, table: &Table, columns: &[&Column], values: &[Value]) -> Result<()> {
+/// Where the rows that follow belong.
+struct Target {
+    table: &'static Table,
+    columns: Vec<&'static Column>,
+}
+
+impl Target {
+    /// A row that has a value of the right kind, or none, for each column.
+    fn fits(&self, values: &[Value]) -> bool {
+        let fits = |(column, value): (&&Column, &Value)| match column {
+            Text(_) => value.is_string() || value.is_null(),
+            Int(_) => value.is_i64() || value.is_null(),
+        };
+        values.len() == self.columns.len() && self.columns.iter().zip(values).all(fits)
+    }
+
+    /// The table and columns that a line names.
+    fn of(line: &Value) -> Result<Self> {
+        let unknown =
+            || Error::Backup(format!("the backup has a table or column that this adjutant does not know: {line}"));
+        let table = TABLES.iter().find(|table| line["table"] == json!(table.name)).ok_or_else(unknown)?;
+        let wanted = line["columns"].as_array().ok_or_else(unknown)?;
+        let columns = wanted.iter().map(|name| table.columns.iter().find(|column| *name == json!(column.name())));
+        Ok(Self { table, columns: columns.collect::<Option<_>>().ok_or_else(unknown)? })
+    }
+}
+
+async fn insert(conn: &mut Conn, target: &Target, values: &[Value]) -> Result<()> {
+    let Target { table, columns } = target;
     let mut insert = Statement::default();
     insert.push("INSERT INTO ").push(table.name).push(" (");
     for (at, column) in columns.iter().enumerate() {
@@ -282,8 +325,13 @@ async fn insert(conn: &mut Conn, table: &Table, columns: &[&Column], values: &[V
             Int(_) => Arg::from(value.as_i64()),
         });
     }
-    insert.push(")");
-    conn.run(insert).await.map(drop)
+    insert.push(if table.kept { ") ON CONFLICT DO NOTHING" } else { ")" });
+    let inserted = conn.run(insert).await;
+    // The digest was right, so somebody has written this backup by hand, against the rules of the tables.
+    inserted.map(drop).map_err(|error| match error {
+        Error::Database(error) => Error::Backup(format!("a row of {} cannot be restored: {error}", table.name)),
+        other => other,
+    })
 }
 
 /// The lines of a file as JSON, with the digest of what was read so far.

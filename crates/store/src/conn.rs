@@ -8,6 +8,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, SqlStr, Sqlite, SqliteConnection, Transaction};
 use uuid::Uuid;
 
+use crate::sqlite::Reader;
 use crate::{Error, Result};
 
 /// A connection inside a transaction, or one to read with.
@@ -16,9 +17,8 @@ pub struct Conn(pub(crate) Inner);
 
 #[derive(Debug)]
 pub(crate) enum Inner {
-    SqliteWriter(SqliteConnection),
-    SqliteReader(PoolConnection<Sqlite>),
-    SqliteTx(Transaction<'static, Sqlite>),
+    Sqlite(SqliteConnection),
+    SqliteReader(Reader),
     PostgresTx(Transaction<'static, Postgres>),
     PostgresReader(PoolConnection<Postgres>),
 }
@@ -27,16 +27,12 @@ pub(crate) enum Inner {
 macro_rules! on {
     ($self:ident, $c:ident, sqlite: $sqlite:expr, postgres: $postgres:expr) => {
         match &mut $self.0 {
-            Inner::SqliteWriter(connection) => {
+            Inner::Sqlite(connection) => {
                 let $c = connection;
                 $sqlite
             }
-            Inner::SqliteReader(connection) => {
-                let $c = &mut **connection;
-                $sqlite
-            }
-            Inner::SqliteTx(connection) => {
-                let $c = &mut **connection;
+            Inner::SqliteReader(reader) => {
+                let $c = reader.connection()?;
                 $sqlite
             }
             Inner::PostgresTx(connection) => {
@@ -53,7 +49,7 @@ macro_rules! on {
 
 impl Conn {
     pub(crate) fn is_sqlite(&self) -> bool {
-        matches!(self.0, Inner::SqliteWriter(_) | Inner::SqliteReader(_) | Inner::SqliteTx(_))
+        matches!(self.0, Inner::Sqlite(_) | Inner::SqliteReader(_))
     }
 
     pub(crate) async fn all(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<Row>> {

@@ -5,6 +5,7 @@ use model::conversation::{Conversation, Message};
 use model::task::Task;
 
 use crate::conn::{Conn, args};
+use crate::undo::Step;
 use crate::{Result, conversations, tasks};
 
 /// A conversation with everything said in it.
@@ -22,10 +23,10 @@ pub struct Imported {
 }
 
 /// Adds tasks with their ids and times; one whose id the user has already is left alone.
-pub async fn import_tasks(conn: &mut Conn, owner: UserId, list: &[Task]) -> Result<Imported> {
+pub async fn import_tasks(conn: &mut Conn, step: &mut Step, list: &[Task]) -> Result<Imported> {
     let mut imported = Imported::default();
     for task in list {
-        imported.count(tasks::add_if_new(conn, owner, task).await?);
+        imported.count(tasks::add_if_new(conn, step, task).await?);
     }
     Ok(imported)
 }

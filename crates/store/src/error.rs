@@ -43,13 +43,16 @@ impl From<sqlx::Error> for Error {
             // What a connection says that was cut in the middle.
             | sqlx::Error::Protocol(_) => Self::Unavailable(error.to_string()),
             sqlx::Error::Configuration(error) => Self::Url(error.to_string()),
-            // 57P0x: the server is shutting down or starting up; 53xxx: it is out of connections, memory or disk.
-            sqlx::Error::Database(ref inner)
-                if inner.code().is_some_and(|code| code.starts_with("57P0") || code.starts_with("53")) =>
-            {
+            sqlx::Error::Database(ref inner) if inner.code().is_some_and(|code| may_pass(&code)) => {
                 Self::Unavailable(inner.to_string())
             }
             other => Self::Database(other),
         }
     }
+}
+
+/// Codes of PostgreSQL for what another try may overcome: 57P0x, it is stopping or starting; 53xxx, it is out of
+/// connections, memory or disk; 40001, 40P01 and 55P03, others were in the way.
+fn may_pass(code: &str) -> bool {
+    code.starts_with("57P0") || code.starts_with("53") || matches!(code, "40001" | "40P01" | "55P03")
 }

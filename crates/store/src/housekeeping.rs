@@ -44,7 +44,8 @@ async fn conversations_unused_since(store: &Store, time: Timestamp) -> Result<u6
         let removed = store
             .write(move |conn| {
                 Box::pin(async move {
-                    let sql = "DELETE FROM conversations WHERE id IN \
+                    // Said twice: between finding a conversation and removing it somebody may have used it.
+                    let sql = "DELETE FROM conversations WHERE updated_at <= $1 AND id IN \
                                (SELECT id FROM conversations WHERE updated_at <= $1 ORDER BY updated_at LIMIT $2) \
                                RETURNING owner, id";
                     let rows = conn.all((sql, args![time, BATCH])).await?;

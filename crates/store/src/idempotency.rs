@@ -42,7 +42,7 @@ where
         return Ok((reply, true));
     }
     let reply = work(conn).await?;
-    settle(conn, owner, key, &reply).await?;
+    settle(conn, owner, key, now, &reply).await?;
     Ok((reply, false))
 }
 
@@ -66,9 +66,12 @@ pub async fn claim(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp) ->
     Ok(Some(Reply { status, body: row.maybe_text(2)?.unwrap_or_default() }))
 }
 
-/// Keeps the answer to a request whose key was claimed.
-pub async fn settle(conn: &mut Conn, owner: UserId, key: &Key, reply: &Reply) -> Result<()> {
-    let sql = "UPDATE idempotency_keys SET status = $3, body = $4 WHERE owner = $1 AND key = $2";
-    let values = args![owner, key.key.as_str(), i64::from(reply.status), reply.body.as_str()];
+/// Keeps the answer to a request whose key was claimed, also where the request has erased the claim with all else.
+pub async fn settle(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp, reply: &Reply) -> Result<()> {
+    let sql = "INSERT INTO idempotency_keys (owner, key, fingerprint, status, body, created_at) \
+               VALUES ($1, $2, $3, $4, $5, $6) \
+               ON CONFLICT (owner, key) DO UPDATE SET status = excluded.status, body = excluded.body";
+    let (key, fingerprint) = (key.key.as_str(), key.fingerprint.as_str());
+    let values = args![owner, key, fingerprint, i64::from(reply.status), reply.body.as_str(), now];
     conn.run((sql, values)).await.map(drop)
 }

@@ -21,9 +21,11 @@ pub mod tokens;
 pub mod undo;
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 pub use conn::Conn;
 pub use error::{Error, Result};
@@ -54,6 +56,32 @@ pub enum Durability {
 #[derive(Clone, Debug)]
 pub struct Store {
     db: Db,
+    /// A snapshot lasts as long as its reader takes, so there are few: ordinary requests must not run short.
+    snapshots: Arc<Semaphore>,
+}
+
+const SNAPSHOTS: usize = 2;
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection that sees the database as it was when it was taken.
+#[derive(Debug)]
+pub struct Snapshot {
+    conn: Conn,
+    _place: OwnedSemaphorePermit,
+}
+
+impl std::ops::Deref for Snapshot {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.conn
+    }
+}
+
+impl std::ops::DerefMut for Snapshot {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.conn
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +100,7 @@ impl Store {
             }
             Location::Postgres(url) => Db::Postgres(Postgres::open(url).await?),
         };
-        Ok(Self { db })
+        Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) })
     }
 
     /// Runs `job` in a transaction and answers once it is committed. An error of the job leaves nothing behind. A caller
@@ -113,16 +141,26 @@ impl Store {
         }
     }
 
-    /// A connection that sees the database as it is now, whatever is written meanwhile.
-    pub async fn snapshot(&self) -> Result<Conn> {
-        match &self.db {
+    /// The database as it is now, whatever is written meanwhile.
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        let place = tokio::time::timeout(SNAPSHOT_PATIENCE, self.snapshots.clone().acquire_owned()).await;
+        let Ok(Ok(place)) = place else {
+            return Err(Error::Unavailable("too many backups and exports at once".to_owned()));
+        };
+        let conn = match &self.db {
             Db::Sqlite(sqlite) => sqlite.snapshot().await,
             Db::Postgres(postgres) => postgres.snapshot().await,
-        }
+        }?;
+        Ok(Snapshot { conn, _place: place })
     }
 
-    /// Whether the database answers.
+    /// Whether the database can be read, and written if the last write failed.
     pub async fn ping(&self) -> Result<()> {
+        if let Db::Sqlite(sqlite) = &self.db
+            && sqlite.is_failing()
+        {
+            self.write(|conn| Box::pin(tokens::probe(conn))).await?;
+        }
         self.reader().await?.first(("SELECT 1", [])).await.map(drop)
     }
 

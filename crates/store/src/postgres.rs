@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Connection};
 
 use crate::conn::{Conn, Inner};
 use crate::{Error, Result, migrations};
@@ -29,6 +29,8 @@ impl Postgres {
             // A client that dies in the middle must not hold its locks for ever.
             .options([("idle_in_transaction_session_timeout", "60s"), ("lock_timeout", "20s")])
             .disable_statement_logging();
+        // A pool would try again for a while and then only say that time is up; the first connection says why.
+        options.connect().await?.close().await?;
         let pool =
             PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect_with(options).await?;
         migrations::postgres(&pool).await?;
@@ -42,8 +44,9 @@ impl Postgres {
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
         let pool = self.pool.clone();
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting::new(self.waiting.clone());
         let result = tokio::spawn(async move {
+            let _waiting = waiting;
             let mut conn = Conn(Inner::PostgresTx(pool.begin().await?));
             let value = job(&mut conn).await?;
             if let Inner::PostgresTx(transaction) = conn.0 {
@@ -52,7 +55,6 @@ impl Postgres {
             Ok(value)
         })
         .await;
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
         result.map_err(|error| Error::Unavailable(error.to_string()))?
     }
 
@@ -67,5 +69,21 @@ impl Postgres {
 
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts one write until it is dropped, however it ends.
+struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    fn new(count: Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

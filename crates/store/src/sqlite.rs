@@ -5,18 +5,20 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use sqlx::ConnectOptions;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use tokio::sync::mpsc;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqliteConnection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::conn::{Conn, Inner};
 use crate::{Durability, Error, Result};
 
-const READERS: u32 = 4;
+const READERS: usize = 4;
 const MAX_GROUP: usize = 256;
 /// Jobs that may wait for the writer before callers wait to hand theirs in.
 const QUEUE: usize = 4096;
@@ -24,7 +26,9 @@ const QUEUE: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {
     jobs: mpsc::Sender<Job>,
-    readers: SqlitePool,
+    /// Whether the last group of writes could not be committed.
+    failing: Arc<AtomicBool>,
+    readers: Arc<Readers>,
 }
 
 /// Does its work inside the transaction and says what to do once it is known whether that was committed.
@@ -50,16 +54,15 @@ impl Sqlite {
             .pragma("temp_store", "memory")
             .disable_statement_logging();
         let writer = options.connect().await?;
-        let readers = SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .test_before_acquire(false)
-            .acquire_timeout(Duration::from_secs(10))
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_lazy_with(options.read_only(true).create_if_missing(false).pragma("query_only", "on"));
+        let readers = Arc::new(Readers {
+            options: options.read_only(true).create_if_missing(false).pragma("query_only", "on"),
+            idle: Mutex::default(),
+            places: Arc::new(Semaphore::new(READERS)),
+        });
         let (jobs, queue) = mpsc::channel(QUEUE);
-        tokio::spawn(write_all(Conn(Inner::SqliteWriter(writer)), queue));
-        Ok(Self { jobs, readers })
+        let failing = Arc::new(AtomicBool::new(false));
+        tokio::spawn(write_all(Conn(Inner::Sqlite(writer)), queue, failing.clone()));
+        Ok(Self { jobs, failing, readers })
     }
 
     pub(crate) async fn submit(&self, job: Job) -> Result<()> {
@@ -67,11 +70,26 @@ impl Sqlite {
     }
 
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        Ok(Conn(Inner::SqliteReader(self.readers.acquire().await?)))
+        let place = self.readers.places.clone().acquire_owned().await;
+        let place = place.map_err(|_| Error::Unavailable("the readers have stopped".to_owned()))?;
+        let idle = self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.readers.options.connect().await?,
+        };
+        let reader = Reader { connection: Some(connection), home: self.readers.clone(), _place: place };
+        Ok(Conn(Inner::SqliteReader(reader)))
     }
 
+    /// On a connection of its own, whose end is the end of the transaction.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        Ok(Conn(Inner::SqliteTx(self.readers.begin().await?)))
+        let mut conn = Conn(Inner::Sqlite(self.readers.options.connect().await?));
+        conn.batch("BEGIN").await?;
+        Ok(conn)
+    }
+
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
     }
 
     /// How many jobs wait for the writer.
@@ -80,15 +98,48 @@ impl Sqlite {
     }
 }
 
-/// The writer: ends when every handle to the store is gone and the queue is empty.
-async fn write_all(mut conn: Conn, mut queue: mpsc::Receiver<Job>) {
-    let mut group = Vec::with_capacity(MAX_GROUP);
-    while queue.recv_many(&mut group, MAX_GROUP).await > 0 {
-        write_group(&mut conn, &mut group).await;
+/// Connections to read with. A pool of sqlx would ask the connection whether it still lives after each use, which for a
+/// file in the same machine costs as much as the use itself.
+#[derive(Debug)]
+struct Readers {
+    options: SqliteConnectOptions,
+    idle: Mutex<Vec<SqliteConnection>>,
+    places: Arc<Semaphore>,
+}
+
+/// A connection that goes back to the others when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// There until it is dropped.
+    connection: Option<SqliteConnection>,
+    home: Arc<Readers>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Reader {
+    pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection> {
+        self.connection.as_mut().ok_or_else(|| Error::Unavailable("the connection was given back".to_owned()))
     }
 }
 
-async fn write_group(conn: &mut Conn, group: &mut Vec<Job>) {
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut idle = self.home.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.extend(self.connection.take());
+    }
+}
+
+/// The writer: ends when every handle to the store is gone and the queue is empty.
+async fn write_all(mut conn: Conn, mut queue: mpsc::Receiver<Job>, failing: Arc<AtomicBool>) {
+    let mut group = Vec::with_capacity(MAX_GROUP);
+    while queue.recv_many(&mut group, MAX_GROUP).await > 0 {
+        let committed = write_group(&mut conn, &mut group).await;
+        failing.store(!committed, Ordering::Relaxed);
+    }
+}
+
+/// Whether the group was committed.
+async fn write_group(conn: &mut Conn, group: &mut Vec<Job>) -> bool {
     let begun = conn.batch("BEGIN IMMEDIATE; SAVEPOINT job").await;
     let mut answers = Vec::with_capacity(group.len());
     let mut failed = begun.err();
@@ -120,4 +171,5 @@ async fn write_group(conn: &mut Conn, group: &mut Vec<Job>) {
             Some(error) => Err(Error::Unavailable(error.to_string())),
         });
     }
+    failed.is_none()
 }

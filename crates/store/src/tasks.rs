@@ -8,16 +8,16 @@ use uuid::Uuid;
 
 use crate::conn::{Arg, Conn, Row, Statement, args};
 use crate::page::{Cursor, Page};
-use crate::undo::{self, Kind};
+use crate::undo::{Kind, Step};
 use crate::{Error, Result};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
      completed_at";
 
 /// Adds a task that [`model::task::Draft::check`] made.
-pub async fn create(conn: &mut Conn, owner: UserId, task: &Task, step: Uuid) -> Result<()> {
-    put(conn, owner, task).await?;
-    undo::record(conn, owner, step, Kind::Created, task.id, None).await
+pub async fn create(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<()> {
+    put(conn, step.owner(), task).await?;
+    step.record(conn, Kind::Created, task.id, None).await
 }
 
 pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Task> {
@@ -45,43 +45,48 @@ pub async fn list(
 }
 
 /// Applies a change; one that says nothing new leaves no step.
-pub async fn change(
-    conn: &mut Conn,
-    owner: UserId,
-    id: Uuid,
-    change: &Change,
-    now: Timestamp,
-    step: Uuid,
-) -> Result<Task> {
+pub async fn change(conn: &mut Conn, step: &mut Step, id: Uuid, change: &Change, now: Timestamp) -> Result<Task> {
+    let owner = step.owner();
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
     let after = change.apply(&before, now);
     if after != before {
         put(conn, owner, &after).await?;
         let completed = before.status == Status::Pending && after.status == Status::Completed;
         let kind = if completed { Kind::Completed } else { Kind::Updated };
-        undo::record(conn, owner, step, kind, id, Some(&before)).await?;
+        step.record(conn, kind, id, Some(&before)).await?;
     }
     Ok(after)
 }
 
-pub async fn delete(conn: &mut Conn, owner: UserId, id: Uuid, step: Uuid) -> Result<Task> {
+pub async fn delete(conn: &mut Conn, step: &mut Step, id: Uuid) -> Result<Task> {
+    let owner = step.owner();
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
     remove(conn, owner, id).await?;
-    undo::record(conn, owner, step, Kind::Deleted, id, Some(&before)).await?;
+    step.record(conn, Kind::Deleted, id, Some(&before)).await?;
     Ok(before)
 }
 
 /// Adds the task unless the owner has one under that id; says whether it did.
-pub(crate) async fn add_if_new(conn: &mut Conn, owner: UserId, task: &Task) -> Result<bool> {
-    if select(conn, owner, task.id, false).await?.is_some() {
-        return Ok(false);
+pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<bool> {
+    let added = insert(conn, step.owner(), task, " ON CONFLICT (owner, id) DO NOTHING").await? == 1;
+    if added {
+        step.record(conn, Kind::Created, task.id, None).await?;
     }
-    put(conn, owner, task).await?;
-    Ok(true)
+    Ok(added)
 }
 
 /// Writes the task as it is, over whatever the owner has under that id.
 pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<()> {
+    let replace = " ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, description = excluded.description, \
+                   status = excluded.status, priority = excluded.priority, due_date = excluded.due_date, \
+                   due_at = excluded.due_at, recurrence = excluded.recurrence, tags = excluded.tags, \
+                   tag_keys = excluded.tag_keys, title_key = excluded.title_key, search = excluded.search, \
+                   created_at = excluded.created_at, updated_at = excluded.updated_at, \
+                   completed_at = excluded.completed_at";
+    insert(conn, owner, task, replace).await.map(drop)
+}
+
+async fn insert(conn: &mut Conn, owner: UserId, task: &Task, on_conflict: &'static str) -> Result<u64> {
     let tags = serde_json::to_string(&task.tags).map_err(|error| Error::Corrupt(error.to_string()))?;
     let due_at = task.due_date.as_ref().and_then(Due::moment);
     let values = args![
@@ -96,20 +101,20 @@ pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<(
         task.recurrence.as_deref(),
         tags,
         tag_keys(&task.tags),
+        task.title.to_lowercase(),
         search_text(task),
         task.created_at,
         task.updated_at,
         task.completed_at,
     ];
-    let sql = "INSERT INTO tasks (owner, id, title, description, status, priority, due_date, due_at, recurrence, tags, \
-               tag_keys, search, created_at, updated_at, completed_at) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
-               ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, description = excluded.description, \
-               status = excluded.status, priority = excluded.priority, due_date = excluded.due_date, \
-               due_at = excluded.due_at, recurrence = excluded.recurrence, tags = excluded.tags, \
-               tag_keys = excluded.tag_keys, search = excluded.search, created_at = excluded.created_at, \
-               updated_at = excluded.updated_at, completed_at = excluded.completed_at";
-    conn.run((sql, values)).await.map(drop)
+    let mut statement = Statement::new(
+        "INSERT INTO tasks (owner, id, title, description, status, priority, due_date, due_at, recurrence, tags, \
+         tag_keys, title_key, search, created_at, updated_at, completed_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+        values,
+    );
+    statement.push(on_conflict);
+    conn.run(statement).await
 }
 
 pub(crate) async fn remove(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<()> {
@@ -146,7 +151,7 @@ fn restrict(select: &mut Statement<'_>, filter: &Filter) {
         let name = escaped(&reference.to_lowercase());
         select.push(" AND (id LIKE ").bind(format!("{name}%")).push(" ESCAPE '\\'");
         select.push(" OR id LIKE ").bind(format!("%{name}")).push(" ESCAPE '\\'");
-        select.push(" OR search LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\')");
+        select.push(" OR title_key LIKE ").bind(format!("%{name}%")).push(" ESCAPE '\\')");
     }
     if let Some(period) = &filter.due {
         select.push(" AND due_date IS NOT NULL AND ((due_at IS NULL");

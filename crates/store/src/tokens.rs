@@ -11,6 +11,13 @@ pub async fn revoke(conn: &mut Conn, id: &str, expires_at: Timestamp, now: Times
     conn.run((sql, args![id, now, expires_at])).await.map(drop)
 }
 
+/// Writes something that means nothing, to see whether the database takes it; housekeeping removes it.
+pub(crate) async fn probe(conn: &mut Conn) -> Result<()> {
+    let sql = "INSERT INTO revoked_tokens (id, revoked_at, expires_at) VALUES ('probe', 0, 0) \
+               ON CONFLICT (id) DO UPDATE SET revoked_at = revoked_tokens.revoked_at + 1";
+    conn.run((sql, [])).await.map(drop)
+}
+
 /// The ids of all revoked tokens that would still be valid.
 pub async fn revoked(conn: &mut Conn, now: Timestamp) -> Result<Vec<String>> {
     let rows = conn.all(("SELECT id FROM revoked_tokens WHERE expires_at > $1", args![now])).await?;

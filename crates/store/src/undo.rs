@@ -31,30 +31,62 @@ pub struct Undone {
     pub count: usize,
 }
 
-/// Notes how a task was before `step`; several tasks may share a step, and are then undone together.
-pub(crate) async fn record(
-    conn: &mut Conn,
+/// A change being made: all tasks it touches are undone together.
+#[derive(Debug)]
+pub struct Step {
     owner: UserId,
-    step: Uuid,
-    kind: Kind,
-    task: Uuid,
-    before: Option<&Task>,
-) -> Result<()> {
-    let before = before.map(serde_json::to_string).transpose().map_err(|error| Error::Corrupt(error.to_string()))?;
-    let insert = "INSERT INTO task_changes (owner, step, task_id, kind, before) VALUES ($1, $2, $3, $4, $5) \
-                  ON CONFLICT (owner, step, task_id) DO NOTHING";
-    conn.run((insert, args![owner, step, task, kind.as_str(), before])).await?;
-    let forget = "DELETE FROM task_changes WHERE owner = $1 AND step <= \
-                  (SELECT step FROM task_changes WHERE owner = $1 GROUP BY step ORDER BY step DESC LIMIT 1 OFFSET $2)";
-    conn.run((forget, args![owner, DEPTH])).await.map(drop)
+    /// Known once something was recorded.
+    number: Option<i64>,
+}
+
+impl Step {
+    /// To be called before anything else of the change: until the transaction ends nobody else changes this owner's
+    /// tasks, so that steps are numbered in the order of their commits. SQLite has one writer anyway.
+    pub async fn begin(conn: &mut Conn, owner: UserId) -> Result<Self> {
+        if !conn.is_sqlite() {
+            let lock = "SELECT 1 FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS locked";
+            conn.first((lock, args![owner])).await?;
+        }
+        Ok(Self { owner, number: None })
+    }
+
+    pub(crate) fn owner(&self) -> UserId {
+        self.owner
+    }
+
+    /// Notes how a task was before; what is more than [`DEPTH`] steps back is forgotten.
+    pub(crate) async fn record(
+        &mut self,
+        conn: &mut Conn,
+        kind: Kind,
+        task: Uuid,
+        before: Option<&Task>,
+    ) -> Result<()> {
+        let before =
+            before.map(serde_json::to_string).transpose().map_err(|error| Error::Corrupt(error.to_string()))?;
+        let insert = "INSERT INTO task_changes (owner, step, task_id, kind, before) VALUES ($1, \
+                      COALESCE($2, (SELECT MAX(step) + 1 FROM task_changes WHERE owner = $1), 1), $3, $4, $5) \
+                      ON CONFLICT (owner, step, task_id) DO UPDATE SET kind = excluded.kind RETURNING step";
+        let values = args![self.owner, self.number, task, kind.as_str(), before];
+        let step = conn.first((insert, values)).await?.ok_or(Error::NotFound)?.int(0)?;
+        if self.number.replace(step).is_none() {
+            let forget = "DELETE FROM task_changes WHERE owner = $1 AND step <= $2";
+            conn.run((forget, args![self.owner, step - DEPTH])).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Takes the newest step back; [`Error::NotFound`] when there is none.
 pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
+    Step::begin(conn, owner).await?;
     let newest = "DELETE FROM task_changes WHERE owner = $1 AND step = \
                   (SELECT MAX(step) FROM task_changes WHERE owner = $1) RETURNING task_id, kind, before";
     let rows = conn.all((newest, args![owner])).await?;
-    let mut undone = Undone { undone: Kind::Updated, tasks: Vec::new(), count: rows.len() };
+    if rows.is_empty() {
+        return Err(Error::NotFound);
+    }
+    let mut undone = Undone { undone: Kind::Updated, tasks: Vec::new(), count: 0 };
     for row in &rows {
         let (task_id, kind, before) = read(row)?;
         undone.undone = kind;
@@ -64,14 +96,16 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
                 before
             }
             None => {
-                let task = tasks::get(conn, owner, task_id).await?;
+                // One that is gone already needs no undoing.
+                let Some(task) = tasks::select(conn, owner, task_id, false).await? else { continue };
                 tasks::remove(conn, owner, task_id).await?;
                 task
             }
         };
         undone.tasks.push(task);
     }
-    if undone.tasks.is_empty() { Err(Error::NotFound) } else { Ok(undone) }
+    undone.count = undone.tasks.len();
+    Ok(undone)
 }
 
 fn read(row: &Row) -> Result<(Uuid, Kind, Option<Task>)> {

@@ -195,6 +195,11 @@ impl Server {
     /// Asks it to stop and gives its exit code.
     pub fn stop(&mut self) -> i32 {
         self.signal(Signal::SIGTERM);
+        self.wait()
+    }
+
+    /// Waits for its end and gives its exit code.
+    pub fn wait(&mut self) -> i32 {
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
 }

@@ -7,6 +7,7 @@ use store::Store;
 use store::lock::Lock;
 
 use crate::cli::Global;
+use crate::client::http;
 use crate::config::{Config, Mistake};
 use crate::exit::{Code, Exit};
 use crate::output;
@@ -22,7 +23,7 @@ struct Finding {
 
 pub(crate) async fn run(global: &Global) -> anyhow::Result<()> {
     let findings = match Config::load(global, None) {
-        Ok(config) => examine(&config).await,
+        Ok(config) => examine(&config, global.server.as_deref()).await,
         Err(mistakes) => mistakes.iter().map(|mistake| bad("configuration", Mistake::to_string(mistake))).collect(),
     };
     if global.json {
@@ -42,13 +43,16 @@ pub(crate) async fn run(global: &Global) -> anyhow::Result<()> {
     }
 }
 
-async fn examine(config: &Config) -> Vec<Finding> {
+async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     let mut findings = vec![good("version", env!("CARGO_PKG_VERSION").to_owned())];
     findings.push(match &config.layers.file {
         Some(file) => good("configuration", format!("{} is valid", file.display())),
         None => good("configuration", "no file, defaults are used".to_owned()),
     });
-    findings.extend(data(config).await);
+    match server {
+        Some(url) => findings.push(health(url).await),
+        None => findings.extend(data(config).await),
+    }
     findings.push(match &config.server.auth {
         Some(auth) => good(
             "authentication",
@@ -60,6 +64,9 @@ async fn examine(config: &Config) -> Vec<Finding> {
         ),
         None => good("authentication", "off: one local user, this machine only".to_owned()),
     });
+    if let Some(url) = config.server.auth.as_ref().and_then(|auth| auth.jwks_url.as_deref()) {
+        findings.push(keys(url).await);
+    }
     let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
     findings.push(good("time zone", zone));
     if let Some(endpoint) = &config.otlp_endpoint {
@@ -87,8 +94,8 @@ async fn data(config: &Config) -> Vec<Finding> {
 
 async fn health(url: &str) -> Finding {
     let ask = async {
-        let client = reqwest::Client::builder().timeout(PATIENCE).build()?;
-        client.get(format!("{url}/health")).send().await?.json::<Value>().await
+        let client = http(url).timeout(PATIENCE).build()?;
+        client.get(format!("{}/health", url.trim_end_matches('/'))).send().await?.json::<Value>().await
     };
     match ask.await {
         Ok(health) if health["status"] == "ok" => {
@@ -97,6 +104,16 @@ async fn health(url: &str) -> Finding {
         }
         Ok(health) => bad("server", format!("running at {url}, but not well: {health}")),
         Err(error) => bad("server", format!("holds the data directory but does not answer at {url}: {error}")),
+    }
+}
+
+async fn keys(url: &str) -> Finding {
+    let ask =
+        async { http(url).timeout(PATIENCE).build()?.get(url).send().await?.error_for_status()?.json::<Value>().await };
+    match ask.await {
+        Ok(set) if set["keys"].is_array() => good("token keys", format!("{url} publishes keys")),
+        Ok(_) => bad("token keys", format!("{url} does not publish keys")),
+        Err(error) => bad("token keys", format!("{url} cannot be read: {error}")),
     }
 }
 

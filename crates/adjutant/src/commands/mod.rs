@@ -18,22 +18,16 @@ use crate::exit::{Code, Exit};
 
 /// Runs a command that speaks to a server, or to the data directory where none runs.
 pub(crate) async fn client(global: &Global, command: Command) -> anyhow::Result<()> {
-    let work = async {
-        match command {
-            Command::Tasks(command) => tasks::run(global, command).await,
-            Command::Token(command) => token::run(global, command).await,
-            Command::Backup { file } => backup::backup(&Client::connect(global).await?, file).await,
-            Command::Restore { file } => backup::restore(global, &file).await,
-            Command::Export { file } => data::export(&Client::connect(global).await?, file).await,
-            Command::Import { file } => data::import(global, &file).await,
-            Command::Erase => data::erase(global).await,
-            // The others are run by `main`, without a client.
-            _ => Ok(()),
-        }
-    };
-    tokio::select! {
-        result = work => result,
-        _ = tokio::signal::ctrl_c() => Err(Exit::new(Code::Interrupted, "interrupted").into()),
+    match command {
+        Command::Tasks(command) => tasks::run(global, command).await,
+        Command::Token(command) => token::run(global, command).await,
+        Command::Backup { file } => backup::backup(&Client::connect(global).await?, file).await,
+        Command::Restore { file } => backup::restore(global, &file).await,
+        Command::Export { file } => data::export(&Client::connect(global).await?, file).await,
+        Command::Import { file } => data::import(global, &file).await,
+        Command::Erase => data::erase(global).await,
+        // The others are run by `main`, without a client.
+        _ => Ok(()),
     }
 }
 

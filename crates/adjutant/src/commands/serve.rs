@@ -16,10 +16,11 @@ use crate::{logging, output, wire};
 
 pub(crate) fn run(global: &Global, listen: Option<&str>) -> anyhow::Result<()> {
     let config = super::load(global, listen)?;
-    let mut lock = Lock::take(&config.data_dir)?;
     let runtime = wire::runtime()?;
+    let mut lock = runtime.block_on(wire::lock(&config.data_dir))?;
     let traces = runtime.block_on(async { Traces::start(&config) }).context("failed to start traces")?;
     let log = logging::start(&config, traces.as_ref());
+    logging::log_panics();
     let served = runtime.block_on(serve(global, listen, &config, &mut lock, &log));
     if let Some(traces) = traces {
         traces.finish();
@@ -44,9 +45,16 @@ async fn serve(
     lock.publish(&url)?;
     greet(config, &url)?;
     tracing::info!(event = "server_started", address = url, database = app.store().kind());
-    let server = tokio::spawn(server::serve::serve(app.clone(), listener));
-    while signals.next().await == Wish::Reload {
-        reload(global, listen, config, &app, log);
+    let mut server = tokio::spawn(server::serve::serve(app.clone(), listener));
+    loop {
+        tokio::select! {
+            wish = signals.next() => match wish {
+                Wish::Reload => reload(global, listen, config, &app, log),
+                Wish::Stop => break,
+            },
+            // It ends by itself only if something is very wrong.
+            ended = &mut server => return ended.context("the server failed")?.context("the server failed"),
+        }
     }
     tracing::info!(event = "server_stopping");
     app.stopping().cancel();
@@ -63,7 +71,6 @@ struct Signals {
     interrupt: Signal,
 }
 
-#[derive(PartialEq, Eq)]
 enum Wish {
     Reload,
     Stop,
@@ -100,6 +107,11 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
 /// Reads the configuration again. One that is not valid changes nothing.
 fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, log: &logging::Handle) {
     match Config::load(global, listen) {
+        // Whoever could reach the server only with a token would be let in without one.
+        Ok(new) if old.server.auth.is_some() && new.server.auth.is_none() => {
+            let mistakes = "authentication cannot be switched off while the server runs: stop it and start it again";
+            tracing::error!(event = "configuration_rejected", mistakes);
+        }
         Ok(new) => {
             if new.listen != old.listen || new.location_differs(old) || new.otlp_endpoint != old.otlp_endpoint {
                 let message = "address, database and traces stay as they are until the next start";

@@ -175,8 +175,12 @@ fn auth(reader: &mut Reader<'_>) -> Option<Auth> {
 }
 
 fn is_private_channel(url: &str) -> bool {
-    let local = |rest: &str| ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| rest.starts_with(host));
-    url.starts_with("https://") || url.strip_prefix("http://").is_some_and(local)
+    let Ok(url) = reqwest::Url::parse(url) else { return false };
+    match (url.scheme(), url.host_str()) {
+        ("https", Some(_)) => true,
+        ("http", Some(host)) => ["127.0.0.1", "localhost", "[::1]"].contains(&host),
+        _ => false,
+    }
 }
 
 /// Off for the local user unless it is asked for: there is nobody to protect from.

@@ -119,6 +119,23 @@ async fn a_revoked_token_is_refused_at_once_and_after_a_restart() {
     assert_eq!(status(&server, &other).await, StatusCode::OK);
 }
 
+#[tokio::test]
+async fn nobody_fills_the_list_of_revoked_tokens_with_inventions() {
+    let home = home_with_auth();
+    let server = home.serve();
+    let (mine, admin) = (token(&home, ALICE, &[]), token(&home, crate::BOB, &["--scope", "adjutant:admin"]));
+    let revoke = async |bearer: &str, token: String| {
+        let request = server.request(Method::POST, "/api/tokens/revoke").bearer_auth(bearer);
+        request.json(&json!({"token": token})).send().await.unwrap().status().as_u16()
+    };
+    let invented = hs256("a secret that nobody has configured", &with("jti", json!("x".repeat(100_000))));
+    assert_eq!(revoke(&mine, invented.clone()).await, 422);
+    assert_eq!(revoke(&mine, token(&home, crate::BOB, &[])).await, 403, "another's");
+    assert_eq!(revoke(&mine, hs256(SECRET, &with("exp", json!(253_402_207_200_i64)))).await, 204, "the year 9999");
+    assert_eq!(revoke(&admin, invented).await, 204, "an administrator may");
+    assert_eq!(revoke(&mine, "nonsense".to_owned()).await, 422);
+}
+
 #[test]
 fn token_create_wants_a_secret_and_sense() {
     assert_eq!(home().run(&["token", "create", "--user", ALICE]).code(), 2, "no secret");

@@ -119,6 +119,19 @@ fn a_second_server_on_the_same_data_is_refused() {
 }
 
 #[test]
+fn what_is_kept_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = home();
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    home.run(&["tasks", "add", "a"]).ok();
+    home.run(&["backup", "all.jsonl"]).ok();
+    for file in ["adjutant.db", "adjutant.lock", "all.jsonl"] {
+        let mode = std::fs::metadata(home.path().join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file}: {mode:o}");
+    }
+}
+
+#[test]
 fn a_taken_port_is_reported() {
     let first = home();
     let server = first.serve();

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::app::Home;
+use tokio::io::AsyncWriteExt;
 
 use crate::{ALICE, home, home_with_auth, token};
 
@@ -28,6 +29,44 @@ fn a_backup_brings_everything_back_while_the_server_runs() {
     std::fs::write(home.path().join("half.jsonl"), &text[..text.len() / 2]).unwrap();
     let refused = home.run(&["restore", "half.jsonl", "--yes"]);
     assert_eq!((refused.code(), titles(&home)), (2, vec!["before".to_owned()]), "{}", refused.err());
+}
+
+#[tokio::test]
+async fn a_revoked_token_stays_revoked_after_a_restore() {
+    let home = home_with_auth();
+    let server = home.serve();
+    let admin = token(&home, ALICE, &["--scope", "adjutant:admin"]);
+    let lost = token(&home, ALICE, &[]);
+    home.run(&["backup", "all.jsonl", "--token", &admin]).ok();
+    home.run(&["token", "revoke", &lost, "--token", &admin]).ok();
+    home.run(&["restore", "all.jsonl", "--yes", "--token", &admin]).ok();
+    assert_eq!(crate::auth::status(&server, &lost).await, 401);
+    assert_eq!(crate::auth::status(&server, &admin).await, 200);
+}
+
+#[tokio::test]
+async fn clients_that_stop_reading_hold_nobody_up() {
+    let home = home();
+    let server = home.serve();
+    let task = |n: u32| {
+        let (id, time) = (format!("00000000-0000-7000-8000-{n:012}"), "2026-01-01T00:00:00Z");
+        json!({"id": id, "title": "t", "description": "x".repeat(1000), "status": "pending", "priority": "low", "tags": [],
+               "created_at": time, "updated_at": time})
+    };
+    for part in 0..4 {
+        let tasks: Vec<_> = (0..2000).map(|n| task(part * 2000 + n)).collect();
+        assert_eq!(server.post("/api/data", &json!({"adjutant_export": 1, "tasks": tasks})).await.status(), 200);
+    }
+    let mut stalled = Vec::new();
+    for _ in 0..6 {
+        let mut socket = tokio::net::TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap();
+        socket.write_all(b"GET /api/data HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        stalled.push(socket);
+    }
+    for _ in 0..5 {
+        assert_eq!(server.get("/api/tasks?limit=1").await.status(), 200);
+        assert_eq!(server.get("/health/ready").await.status(), 200);
+    }
 }
 
 #[tokio::test]
@@ -60,6 +99,8 @@ fn an_export_of_one_user_comes_back_without_doubles() {
     let again: Value = serde_json::from_str(&to.run(&["export"]).ok()).unwrap();
     let first: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(again["tasks"], first["tasks"]);
+    assert_eq!(to.run(&["tasks", "undo"]).ok(), "'alice's' is removed again\n", "an import is one step");
+    to.run(&["import", &file]).ok();
     to.run(&["erase", "--yes"]).ok();
     assert!(titles(&to).is_empty());
 }

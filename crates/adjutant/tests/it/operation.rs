@@ -74,6 +74,19 @@ async fn every_answer_has_an_id_and_so_has_its_log() {
 }
 
 #[tokio::test]
+async fn a_quiet_log_still_says_which_request() {
+    // CHAT-5
+    let home = home().configured("[server]\nrequest_timeout_seconds = 1\n[log]\nlevel = \"warning\"\n");
+    let server = home.serve();
+    let mut socket = tokio::net::TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap();
+    let head = "POST /api/tasks HTTP/1.1\r\nhost: localhost\r\nx-request-id: mine\r\ncontent-length: 9\r\n\r\n{";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let error = server.logged("error_occurred").await;
+    assert_eq!((&error["request_id"], &error["level"]), (&json!("mine"), &json!("ERROR")));
+    assert!(server.log().iter().all(|entry| entry["event"] != "request_received"));
+}
+
+#[tokio::test]
 async fn a_slow_request_is_answered_in_time() {
     let home = home().configured("[server]\nrequest_timeout_seconds = 1\n");
     let server = home.serve();
@@ -104,7 +117,7 @@ async fn stopping_finishes_what_is_under_way() {
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
-    assert_eq!(server.stop(), 0);
+    assert_eq!(server.wait(), 0);
     assert!(home.run(&["tasks", "list"]).ok().contains("late"));
 }
 

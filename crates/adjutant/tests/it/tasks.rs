@@ -96,6 +96,18 @@ async fn a_request_sent_twice_is_carried_out_once() {
 }
 
 #[tokio::test]
+async fn erasing_twice_by_one_key_erases_once() {
+    let home = home();
+    let server = home.serve();
+    let erase = || server.request(Method::DELETE, "/api/data").header("Idempotency-Key", "erase-1").send();
+    assert_eq!(erase().await.unwrap().status(), 204);
+    server.post("/api/tasks", &json!({"title": "new"})).await;
+    let again = erase().await.unwrap();
+    assert_eq!((again.status().as_u16(), again.headers()["idempotent-replayed"].as_bytes()), (204, &b"true"[..]));
+    assert_eq!(server.get("/api/tasks").await.json::<Value>().await.unwrap()["count"], 1);
+}
+
+#[tokio::test]
 async fn the_day_is_the_users() {
     // OPS-3: zoneinfo
     let home = crate::home_with_auth();

@@ -56,8 +56,10 @@ struct Name<'t> {
 fn name<'t>(scan: &Scan<'t>, hit: Range<usize>) -> Option<Name<'t>> {
     let bytes = scan.bytes;
     let in_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    let plural = run_end(bytes, hit.end, 1, |b| matches!(b, b's' | b'S'));
-    let end = run_end(bytes, plural, 4, |b| b.is_ascii_digit() || b == b'_');
+    // Not for tokens, which are counted far more often than kept secret.
+    let plural = usize::from(!bytes[hit.clone()].eq_ignore_ascii_case(b"token"));
+    let end = run_end(bytes, hit.end, plural, |b| matches!(b, b's' | b'S'));
+    let end = run_end(bytes, end, 4, |b| b.is_ascii_digit() || b == b'_');
     if bytes.get(end).is_some_and(|b| in_name(*b)) {
         return None;
     }

@@ -1,10 +1,8 @@
 //! `/api/backup` and `/api/restore`: the whole database, for administrators, while the server runs (OPS-7).
 
 use axum::Json;
-use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http_body_util::BodyExt;
 use model::Invalid;
 use serde::Serialize;
@@ -12,11 +10,9 @@ use store::backup::Backup;
 use tokio::io::AsyncWriteExt;
 use utoipa::ToSchema;
 
+use super::stream;
 use crate::auth::{Asking, require_admin};
 use crate::{App, Problem};
-
-/// A backup takes as long as it takes to arrive.
-pub(crate) const RESTORE_PATH: &str = "/api/restore";
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct Restored {
@@ -33,12 +29,17 @@ pub(super) struct Restored {
 )]
 pub(super) async fn backup(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
     require_admin(&user)?;
-    let backup = Backup::begin(app.store(), app.clock().now()).await?;
-    let chunks = futures::stream::try_unfold(backup, |mut backup| async move {
-        let chunk = backup.next().await.inspect_err(|error| tracing::warn!(error = %error, "a backup was cut off"))?;
-        Ok::<_, store::Error>(chunk.map(|chunk| (Bytes::from(chunk), backup)))
-    });
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], Body::from_stream(chunks)).into_response())
+    let mut backup = Backup::begin(app.store(), app.clock().now()).await?;
+    Ok(stream::respond("application/x-ndjson", |out| async move {
+        let written = async {
+            while let Some(chunk) = backup.next().await? {
+                out.send(chunk).await?;
+            }
+            Ok(())
+        };
+        let written = written.await;
+        (out, written)
+    }))
 }
 
 /// Replaces everything with a backup, in one step; a backup that is not whole changes nothing.

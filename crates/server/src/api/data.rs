@@ -1,22 +1,21 @@
 //! `/api/data`: everything that belongs to the user who asks, out, in or gone (OPS-7).
 
-use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::header;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use model::conversation::{Conversation, Message};
 use model::invalid::Checks;
 use model::task::{Filter, Task};
 use model::{Invalid, UserId};
 use serde::{Deserialize, Serialize};
-use store::Conn;
 use store::data::Dialogue;
 use store::page::MAX_LIMIT;
-use tokio::sync::mpsc;
+use store::undo::Step;
+use store::{Conn, Snapshot};
 use utoipa::ToSchema;
 
 use super::NoBody;
+use super::stream::{self, Out};
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Nothing, RequestBody};
 use crate::{App, Problem, input};
@@ -68,30 +67,13 @@ pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Resu
     let snapshot = app.store().snapshot().await?;
     let head = serde_json::json!({"adjutant_export": FORMAT, "user_id": user.id, "exported_at": app.clock().now()});
     // Page by page: the document may be larger than memory should be.
-    let (sender, mut receiver) = mpsc::channel(4);
-    tokio::spawn(async move {
-        let out = Out(sender);
-        if let Err(error) = write(snapshot, user.id, head.to_string(), &out).await {
-            tracing::warn!(error = %error, "an export was cut off");
-            // The answer has begun; ending it with an error is how the client learns that it is not whole.
-            let _ = out.0.send(Err(std::io::Error::other(error))).await;
-        }
-    });
-    let body = Body::from_stream(futures::stream::poll_fn(move |context| receiver.poll_recv(context)));
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+    Ok(stream::respond("application/json", |out| async move {
+        let written = write(snapshot, user.id, head.to_string(), &out).await;
+        (out, written)
+    }))
 }
 
-struct Out(mpsc::Sender<std::io::Result<Bytes>>);
-
-impl Out {
-    /// A client that went away is no reason to go on.
-    async fn send(&self, text: String) -> store::Result<()> {
-        let sent = self.0.send(Ok(text.into())).await;
-        sent.map_err(|_| store::Error::Unavailable("the client went away".to_owned()))
-    }
-}
-
-async fn write(mut conn: Conn, owner: UserId, head: String, out: &Out) -> store::Result<()> {
+async fn write(mut conn: Snapshot, owner: UserId, head: String, out: &Out) -> store::Result<()> {
     out.send(format!("{},\"tasks\":[", head.trim_end_matches('}'))).await?;
     let (mut cursor, mut between) = (None, "");
     loop {
@@ -155,7 +137,8 @@ pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Probl
     change
         .carry_out("data", move |conn| {
             Box::pin(async move {
-                let tasks = store::data::import_tasks(conn, owner, &tasks).await?;
+                let mut step = Step::begin(conn, owner).await?;
+                let tasks = store::data::import_tasks(conn, &mut step, &tasks).await?;
                 let conversations = store::data::import_conversations(conn, owner, &dialogues).await?;
                 Ok(Answer::Ok(Imported { tasks: tasks.into(), conversations: conversations.into() }))
             })

@@ -3,17 +3,17 @@
 mod backup;
 mod conversations;
 mod data;
+mod stream;
 mod tasks;
 mod tokens;
 
+use axum::http::Method;
 use serde::Serialize;
 use store::page::Page;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
-
-pub(crate) use backup::RESTORE_PATH;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -30,6 +30,15 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(backup::restore))
         .routes(routes!(tokens::revoke))
 }
+
+/// Whether a request may take as long as its body takes to arrive and to be stored.
+pub(crate) fn is_unhurried(method: &Method, route: &str) -> bool {
+    *method == Method::POST && [RESTORE, IMPORT].contains(&route)
+}
+
+/// Takes the place of everything, so a repetition changes nothing and needs no key.
+pub(crate) const RESTORE: &str = "/api/restore";
+const IMPORT: &str = "/api/data";
 
 /// The cursor of the next page as it is shown.
 fn next_cursor<T>(page: &Page<T>) -> Option<String> {

@@ -7,7 +7,7 @@ use model::Invalid;
 use model::invalid::Checks;
 use model::task::{Draft, FilterDraft, Patch, Task};
 use serde::{Deserialize, Serialize};
-use store::undo::Undone;
+use store::undo::{Step, Undone};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -77,11 +77,12 @@ pub(super) async fn list(
 pub(super) async fn create(change: Change<Body<Draft>>) -> Result<Response, Problem> {
     let (app, user, draft) = (&change.app, &change.user, change.body.0.clone());
     let task = draft.check(app.in_force().settings.tasks, app.clock(), user)?;
-    let (owner, step) = (user.id, app.clock().id());
+    let owner = user.id;
     change
         .carry_out("task", move |conn| {
             Box::pin(async move {
-                store::tasks::create(conn, owner, &task, step).await?;
+                let mut step = Step::begin(conn, owner).await?;
+                store::tasks::create(conn, &mut step, &task).await?;
                 Ok(Answer::Created(task))
             })
         })
@@ -135,10 +136,13 @@ pub(super) async fn complete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Resul
 }
 
 async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Result<Response, Problem> {
-    let (owner, now, step) = (change.user.id, change.app.clock().now(), change.app.clock().id());
+    let (owner, now) = (change.user.id, change.app.clock().now());
     change
         .carry_out("task", move |conn| {
-            Box::pin(async move { store::tasks::change(conn, owner, id, &patch, now, step).await.map(Answer::Ok) })
+            Box::pin(async move {
+                let mut step = Step::begin(conn, owner).await?;
+                store::tasks::change(conn, &mut step, id, &patch, now).await.map(Answer::Ok)
+            })
         })
         .await
 }
@@ -155,11 +159,12 @@ async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Re
     )
 )]
 pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let (owner, step) = (change.user.id, change.app.clock().id());
+    let owner = change.user.id;
     change
         .carry_out("task", move |conn| {
             Box::pin(async move {
-                store::tasks::delete(conn, owner, id, step).await?;
+                let mut step = Step::begin(conn, owner).await?;
+                store::tasks::delete(conn, &mut step, id).await?;
                 Ok(Answer::<NoBody>::NoContent)
             })
         })
@@ -179,10 +184,11 @@ impl Several {
 
     /// Each once, in the order given.
     fn check(self) -> Result<Vec<Uuid>, Invalid> {
-        let mut checks = Checks::default();
         if self.ids.is_empty() || self.ids.len() > Self::MAX {
-            checks.fail("ids", "items", format!("must have 1 to {} entries, has {}", Self::MAX, self.ids.len()));
+            let message = format!("must have 1 to {} entries, has {}", Self::MAX, self.ids.len());
+            return Err(Invalid::one("ids", "items", message));
         }
+        let mut checks = Checks::default();
         let mut ids = Vec::with_capacity(self.ids.len());
         for (at, text) in self.ids.iter().enumerate() {
             match Uuid::try_parse(text) {
@@ -205,14 +211,15 @@ impl Several {
 )]
 pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
     let ids = change.body.0.clone().check()?;
-    let (owner, now, step) = (change.user.id, change.app.clock().now(), change.app.clock().id());
+    let (owner, now) = (change.user.id, change.app.clock().now());
     change
         .carry_out("task", move |conn| {
             Box::pin(async move {
+                let mut step = Step::begin(conn, owner).await?;
                 let mut tasks = Vec::with_capacity(ids.len());
                 let done = model::task::Change::complete();
                 for id in ids {
-                    tasks.push(store::tasks::change(conn, owner, id, &done, now, step).await?);
+                    tasks.push(store::tasks::change(conn, &mut step, id, &done, now).await?);
                 }
                 Ok(Answer::Ok(Tasks { count: tasks.len(), tasks, next_cursor: None }))
             })
@@ -233,12 +240,13 @@ pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Re
 )]
 pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
     let ids = change.body.0.clone().check()?;
-    let (owner, step) = (change.user.id, change.app.clock().id());
+    let owner = change.user.id;
     change
         .carry_out("task", move |conn| {
             Box::pin(async move {
+                let mut step = Step::begin(conn, owner).await?;
                 for id in ids {
-                    store::tasks::delete(conn, owner, id, step).await?;
+                    store::tasks::delete(conn, &mut step, id).await?;
                 }
                 Ok(Answer::<NoBody>::NoContent)
             })

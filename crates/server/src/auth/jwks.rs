@@ -3,7 +3,7 @@
 //! An unknown `kid` makes it look again (the issuer has changed keys), at most once in [`COOLDOWN`], so that forged
 //! tokens cannot turn the server against the issuer. While the issuer cannot be reached the keys last seen still count.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk};
@@ -18,41 +18,59 @@ const MAX_BYTES: usize = 1024 * 1024;
 pub(crate) struct Jwks {
     url: String,
     client: reqwest::Client,
-    cache: Mutex<Cache>,
+    keys: RwLock<Keys>,
+    /// Held by the one who fetches; when that ended last.
+    fetching: Mutex<Option<Instant>>,
 }
 
-#[derive(Default)]
-struct Cache {
-    keys: Arc<Vec<Jwk>>,
-    asked: Option<Instant>,
-    answered: Option<Instant>,
+#[derive(Clone, Default)]
+struct Keys {
+    list: Arc<Vec<Jwk>>,
+    fetched: Option<Instant>,
 }
 
 impl Jwks {
     pub(crate) fn new(url: String) -> Self {
         let client = reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none()).build();
-        Self { url, client: client.unwrap_or_default(), cache: Mutex::default() }
+        Self { url, client: client.unwrap_or_default(), keys: RwLock::default(), fetching: Mutex::default() }
     }
 
-    /// The key a token names, if it may be used with that algorithm.
-    pub(crate) async fn key(&self, kid: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
-        // Held while fetching: everybody who needs the same keys waits for one request.
-        let mut cache = self.cache.lock().await;
-        let fresh = cache.answered.is_some_and(|at| at.elapsed() < KEPT);
-        let found = find(&cache.keys, kid, algorithm).cloned();
-        if (!fresh || found.is_none()) && cache.asked.is_none_or(|at| at.elapsed() >= COOLDOWN) {
-            cache.asked = Some(Instant::now());
-            match self.fetch().await {
-                Ok(keys) => {
-                    cache.keys = Arc::new(keys);
-                    cache.answered = Some(Instant::now());
-                    let found = find(&cache.keys, kid, algorithm).cloned();
-                    return found.and_then(|key| DecodingKey::from_jwk(&key).ok());
-                }
-                Err(error) => tracing::warn!(url = self.url, error, "the keys of the token issuer were not fetched"),
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The key a token names, if it may be used with that algorithm. Whoever brings a known key never waits.
+    pub(crate) async fn key(self: &Arc<Self>, kid: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
+        let keys = self.known();
+        if let Some(key) = find(&keys.list, kid, algorithm) {
+            if keys.fetched.is_none_or(|at| at.elapsed() >= KEPT) {
+                let jwks = self.clone();
+                tokio::spawn(async move { jwks.refresh().await });
             }
+            return DecodingKey::from_jwk(key).ok();
         }
-        found.and_then(|key| DecodingKey::from_jwk(&key).ok())
+        self.refresh().await;
+        find(&self.known().list, kid, algorithm).and_then(|key| DecodingKey::from_jwk(key).ok())
+    }
+
+    fn known(&self) -> Keys {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Fetches the keys, unless that was done a moment ago; those who come meanwhile wait for the one who does it.
+    async fn refresh(&self) {
+        let mut ended = self.fetching.lock().await;
+        if ended.is_some_and(|at| at.elapsed() < COOLDOWN) {
+            return;
+        }
+        match self.fetch().await {
+            Ok(list) => {
+                let keys = Keys { list: Arc::new(list), fetched: Some(Instant::now()) };
+                *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+            }
+            Err(error) => tracing::warn!(url = self.url, error, "the keys of the token issuer were not fetched"),
+        }
+        *ended = Some(Instant::now());
     }
 
     async fn fetch(&self) -> Result<Vec<Jwk>, String> {

@@ -1,6 +1,8 @@
 //! Checks tokens: signature, lifetime, issuer, audience. The algorithm decides which key may be used, never the token
 //! alone: HS256 only ever meets the shared secret, the others only ever meet published public keys.
 
+use std::sync::Arc;
+
 use jiff::tz::TimeZone;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use model::{User, UserId};
@@ -16,7 +18,7 @@ const SKEW: u64 = 60;
 
 pub(crate) struct Verifier {
     secret: Option<DecodingKey>,
-    jwks: Option<Jwks>,
+    jwks: Option<Arc<Jwks>>,
     issuer: Option<String>,
     audience: Option<String>,
 }
@@ -43,13 +45,22 @@ pub(crate) struct Claims {
 }
 
 impl Verifier {
-    pub(crate) fn new(auth: Auth) -> Self {
+    /// Keys that are known already are not fetched again.
+    pub(crate) fn new(auth: Auth, known_keys: Option<Arc<Jwks>>) -> Self {
+        let jwks = auth.jwks_url.map(|url| match known_keys {
+            Some(known) if known.url() == url => known,
+            _ => Arc::new(Jwks::new(url)),
+        });
         Self {
             secret: auth.secret.map(|secret| DecodingKey::from_secret(secret.expose_secret().as_bytes())),
-            jwks: auth.jwks_url.map(Jwks::new),
+            jwks,
             issuer: auth.issuer,
             audience: auth.audience,
         }
+    }
+
+    pub(crate) fn jwks(&self) -> Option<Arc<Jwks>> {
+        self.jwks.clone()
     }
 
     /// The claims of a token that is valid now; nothing for any other.
@@ -102,16 +113,14 @@ impl Claims {
         }
     }
 
-    /// What a revocation of this token is filed under: its `jti`, or a digest where the issuer gives none.
+    /// What a revocation of this token is filed under: its `jti`, or the token itself where the issuer gives none.
     pub(crate) fn revocation_id(&self, token: &str) -> String {
-        match &self.jti {
-            Some(jti) => revocation_id(self.sub, jti),
-            None => Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect(),
-        }
+        revocation_id(self.sub, self.jti.as_deref().unwrap_or(token))
     }
 }
 
-/// An id is unique for its user only: nobody can revoke another's token by guessing.
+/// A digest of one length, whatever the issuer puts into the id. It is unique for its user only: nobody can revoke
+/// another's token by guessing.
 pub(crate) fn revocation_id(user: UserId, jti: &str) -> String {
-    format!("{user}:{jti}")
+    Sha256::digest(format!("{user}:{jti}")).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -13,6 +13,7 @@ CREATE TABLE tasks (
     recurrence   TEXT,
     tags         TEXT   NOT NULL,    -- JSON list, as written
     tag_keys     TEXT   NOT NULL,    -- the tags in lower case, a line feed before and after each
+    title_key    TEXT   NOT NULL,    -- the title in lower case
     search       TEXT   NOT NULL,    -- title and description in lower case
     created_at   BIGINT NOT NULL,
     updated_at   BIGINT NOT NULL,
@@ -24,10 +25,10 @@ CREATE INDEX tasks_by_age ON tasks (owner, created_at, id);
 
 -- What can be undone: for each step, the tasks it touched as they were before (NULL: not there).
 CREATE TABLE task_changes (
-    owner   TEXT NOT NULL,
-    step    TEXT NOT NULL,           -- UUID v7: later steps sort behind earlier ones
-    task_id TEXT NOT NULL,
-    kind    TEXT NOT NULL,
+    owner   TEXT   NOT NULL,
+    step    BIGINT NOT NULL,         -- numbered in the order of their commits
+    task_id TEXT   NOT NULL,
+    kind    TEXT   NOT NULL,
     before  TEXT,
     PRIMARY KEY (owner, step, task_id)
 );

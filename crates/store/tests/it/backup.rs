@@ -1,6 +1,7 @@
 //! Backups: whole or refused, and from either database into the other.
 
 use model::task::Filter;
+use sha2::Digest;
 use store::backup::{Backup, restore, tables};
 use store::{Error, Location, tasks};
 
@@ -49,6 +50,10 @@ async fn everything_comes_back(bench: Bench) {
     };
     restored(&other, &text).await.unwrap();
     assert_eq!(titles(&other).await, before);
+    let smuggled =
+        format!("{text}{}\n", text.lines().find(|line| line.starts_with('[')).unwrap().replace("\"0 ", "\"x "));
+    assert_eq!(restored(&other, &smuggled).await.unwrap(), 1051, "what stands behind the end is not read");
+    assert_eq!(titles(&other).await, before);
     let same = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     let (mut ours, mut theirs) = (same(&text), same(&backup(&other).await));
     // The digests differ by the header's time.
@@ -68,11 +73,24 @@ async fn half_a_backup_changes_nothing(bench: Bench) {
     let newer = text.replace("\"schema\":1", "\"schema\":99");
     let foreign = text.replace("\"table\":\"tasks\"", "\"table\":\"users; DROP TABLE tasks\"");
     let cut = &text[..text.len() / 2];
-    for wrong in ["", "{}", "hello", cut, &without_a_row, &edited, &newer, &foreign] {
+    let short = resealed(&text.replacen("\"pending\",", "", 1));
+    let mistyped = resealed(&text.replacen("\"pending\"", "7", 1));
+    let against_the_rules = resealed(&text.replacen("\"pending\"", "null", 1));
+    for wrong in
+        ["", "{}", "hello", cut, &without_a_row, &edited, &newer, &foreign, &short, &mistyped, &against_the_rules]
+    {
         let error = restored(&bench, wrong).await.unwrap_err();
         assert!(matches!(error, Error::Backup(_) | Error::NewerSchema { .. }), "{error}");
         assert_eq!(titles(&bench).await, ["0", "1", "2"]);
     }
+}
+
+/// A backup written by hand: with the right digest, whatever is in it.
+fn resealed(text: &str) -> String {
+    let (body, _) = text.trim_end().rsplit_once('\n').unwrap();
+    let rows = body.lines().filter(|line| line.starts_with('[')).count();
+    let digest: String = sha2::Sha256::digest(format!("{body}\n")).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{body}\n{}\n", serde_json::json!({"rows": rows, "sha256": digest}))
 }
 
 async fn every_table_is_in_it(bench: Bench) {

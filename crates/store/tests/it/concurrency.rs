@@ -4,7 +4,7 @@ use model::User;
 use model::task::{Filter, Limits, Patch};
 use store::tasks;
 
-use crate::{Bench, on_both, write};
+use crate::{Bench, on_both};
 
 on_both!(all_that_was_answered_is_there, no_change_is_lost, one_bad_job_spoils_no_other);
 
@@ -30,10 +30,14 @@ async fn no_change_is_lost(bench: Bench) {
         Patch { status: Some("completed".into()), ..Patch::default() },
     ];
     let changes = patches.map(|patch| patch.check(Limits::default(), &user).unwrap()).map(|change| {
-        let (bench, alice, now, step) = (&bench, bench.alice, bench.now(), bench.clock.id());
-        async move { write!(bench, tx => tasks::change(tx, alice, task.id, &change, now, step)).unwrap() }
+        let (id, now) = (task.id, bench.now());
+        bench.change(bench.alice, move |tx, step| {
+            Box::pin(async move { tasks::change(tx, step, id, &change, now).await })
+        })
     });
-    futures::future::join_all(changes).await;
+    for changed in futures::future::join_all(changes).await {
+        changed.unwrap();
+    }
     let after = tasks::get(&mut bench.store.reader().await.unwrap(), bench.alice, task.id).await.unwrap();
     assert_eq!(after.title, "new");
     assert_eq!(after.description.as_deref(), Some("words"));

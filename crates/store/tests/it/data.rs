@@ -36,7 +36,8 @@ async fn taken_in_once(bench: Bench) {
     let dialogues = vec![dialogue(&bench, "conv_1")];
     for expected in [Imported { added: 2, skipped: 0 }, Imported { added: 0, skipped: 2 }] {
         let list = list.clone();
-        assert_eq!(write!(bench, tx => import_tasks(tx, alice, &list)).unwrap(), expected);
+        let imported = bench.change(alice, |tx, step| Box::pin(async move { import_tasks(tx, step, &list).await }));
+        assert_eq!(imported.await.unwrap(), expected);
     }
     for (owner, added) in [(alice, 1), (alice, 0), (bob, 0)] {
         let dialogues = dialogues.clone();

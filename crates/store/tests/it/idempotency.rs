@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use model::UserId;
 use store::idempotency::{Key, Reply, claim, once, settle};
+use store::undo::Step;
 use store::{Error, tasks};
 
 use crate::{Bench, on_both, write};
@@ -16,13 +17,14 @@ fn key(key: &str, fingerprint: &str) -> Key {
 
 /// Creates a task under a key; the title of the task that the answer names, and whether it is an earlier answer.
 async fn create(bench: &Bench, owner: UserId, key: Key, title: &str) -> store::Result<(String, bool)> {
-    let (task, step, now) = (bench.titled(title), bench.clock.id(), bench.now());
+    let (task, now) = (bench.titled(title), bench.now());
     let (reply, earlier) = bench
         .write(move |tx| {
             Box::pin(async move {
                 once(tx, owner, Some(&key), now, |tx| {
                     Box::pin(async move {
-                        tasks::create(tx, owner, &task, step).await?;
+                        let mut step = Step::begin(tx, owner).await?;
+                        tasks::create(tx, &mut step, &task).await?;
                         Ok(Reply { status: 201, body: task.title })
                     })
                 })
@@ -54,7 +56,7 @@ async fn still_at_work(bench: Bench) {
     assert!(matches!(write!(bench, tx => claim(tx, alice, &key("k", "f"), now)), Err(Error::KeyBusy)));
     let reply = Reply { status: 200, body: "done".into() };
     let given = reply.clone();
-    write!(bench, tx => settle(tx, alice, &key("k", "f"), &given)).unwrap();
+    write!(bench, tx => settle(tx, alice, &key("k", "f"), now, &given)).unwrap();
     assert_eq!(write!(bench, tx => claim(tx, alice, &key("k", "f"), now)).unwrap(), Some(reply));
 }
 

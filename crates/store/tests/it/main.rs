@@ -13,10 +13,12 @@ mod tasks;
 mod tokens;
 mod undo;
 
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::task::{Draft, Limits, Task};
+use model::task::{Change, Draft, Limits, Task};
 use model::{Clock, User, UserId};
+use store::undo::Step;
 use store::{Durability, Location, Store};
 use uuid::Uuid;
 
@@ -70,17 +72,45 @@ impl Bench {
     /// Stores a task for `owner`, a second after the last one.
     pub async fn add(&self, owner: UserId, task: Task) -> Task {
         self.clock.advance(std::time::Duration::from_secs(1));
-        let (stored, step) = (task.clone(), self.clock.id());
-        self.write(move |tx| Box::pin(async move { store::tasks::create(tx, owner, &stored, step).await }))
+        let stored = task.clone();
+        self.change(owner, |tx, step| Box::pin(async move { store::tasks::create(tx, step, &stored).await }))
             .await
             .unwrap();
         task
     }
 
+    /// One change that can be undone.
+    pub async fn change<T, F>(&self, owner: UserId, work: F) -> store::Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut store::Conn, &'c mut Step) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
+    {
+        self.store
+            .write(move |tx| {
+                Box::pin(async move {
+                    let mut step = Step::begin(tx, owner).await?;
+                    work(tx, &mut step).await
+                })
+            })
+            .await
+    }
+
+    pub async fn complete(&self, owner: UserId, id: Uuid) -> store::Result<Task> {
+        let now = self.now();
+        self.change(owner, move |tx, step| {
+            Box::pin(async move { store::tasks::change(tx, step, id, &Change::complete(), now).await })
+        })
+        .await
+    }
+
+    pub async fn delete(&self, owner: UserId, id: Uuid) -> store::Result<Task> {
+        self.change(owner, move |tx, step| Box::pin(async move { store::tasks::delete(tx, step, id).await })).await
+    }
+
     pub async fn write<T, F>(&self, job: F) -> store::Result<T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut store::Conn) -> futures::future::BoxFuture<'c, store::Result<T>> + Send + 'static,
+        F: for<'c> FnOnce(&'c mut store::Conn) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
     {
         self.store.write(job).await
     }

@@ -1,11 +1,11 @@
 //! Tasks: kept whole, listed by filter and page, and out of reach of other users.
 
-use model::task::{Change, Draft, Filter, FilterDraft, Patch, Priority, Status, Task};
+use model::task::{Draft, Filter, FilterDraft, Patch, Priority, Status, Task};
 use model::{User, UserId};
 use store::page::Cursor;
 use store::{Error, tasks};
 
-use crate::{Bench, on_both, write};
+use crate::{Bench, on_both};
 
 on_both!(kept_as_written, filters, pages, changes, others_reach_nothing, a_failed_job_leaves_nothing);
 
@@ -48,8 +48,8 @@ async fn filters(bench: Bench) {
         bench.add(bench.alice, bench.draft(task)).await;
     }
     let done = bench.add(bench.alice, bench.titled("done")).await;
-    let (alice, now, step) = (bench.alice, bench.now(), bench.clock.id());
-    write!(bench, tx => tasks::change(tx, alice, done.id, &Change::complete(), now, step)).unwrap();
+    let alice = bench.alice;
+    bench.complete(alice, done.id).await.unwrap();
 
     let none = FilterDraft::default();
     let all = ["today", "tonight", "sunday", "past", "monday", "someday"];
@@ -70,6 +70,7 @@ async fn filters(bench: Bench) {
     let id = done.id.to_string();
     assert_eq!(shown(FilterDraft { status: Some("all"), reference: Some(&id[28..]), ..none }).await, ["done"]);
     assert_eq!(shown(FilterDraft { reference: Some("ToNight"), ..none }).await, ["tonight"]);
+    assert_eq!(shown(FilterDraft { reference: Some("Größe"), ..none }).await, [""; 0], "a description is no name");
 }
 
 async fn pages(bench: Bench) {
@@ -96,39 +97,37 @@ async fn changes(bench: Bench) {
     let patch = Patch { title: Some("new".into()), priority: Some("low".into()), ..Patch::default() };
     let user = User::local(jiff::tz::TimeZone::UTC);
     let change = patch.check(model::task::Limits::default(), &user).unwrap();
-    let (alice, now, step) = (bench.alice, bench.now(), bench.clock.id());
-    let changed = write!(bench, tx => tasks::change(tx, alice, task.id, &change, now, step)).unwrap();
+    let (alice, now) = (bench.alice, bench.now());
+    let changed = bench
+        .change(alice, move |tx, step| Box::pin(async move { tasks::change(tx, step, task.id, &change, now).await }));
+    let changed = changed.await.unwrap();
     assert_eq!((changed.title.as_str(), changed.priority, changed.status), ("new", Priority::Low, Status::Pending));
     assert_eq!(get(&bench, alice, &task).await.unwrap(), changed);
-    let step = bench.clock.id();
-    let deleted = write!(bench, tx => tasks::delete(tx, alice, task.id, step)).unwrap();
-    assert_eq!(deleted, changed);
+    assert_eq!(bench.delete(alice, task.id).await.unwrap(), changed);
     assert!(matches!(get(&bench, alice, &task).await, Err(Error::NotFound)));
-    let again = write!(bench, tx => tasks::delete(tx, alice, task.id, step));
-    assert!(matches!(again, Err(Error::NotFound)));
+    assert!(matches!(bench.delete(alice, task.id).await, Err(Error::NotFound)));
 }
 
 async fn others_reach_nothing(bench: Bench) {
     // AGENT-3
     let task = bench.add(bench.alice, bench.titled("secret")).await;
-    let (bob, now, step) = (bench.bob, bench.now(), bench.clock.id());
+    let bob = bench.bob;
     assert!(matches!(get(&bench, bob, &task).await, Err(Error::NotFound)));
     assert_eq!(titles(&bench, bob, FilterDraft { status: Some("all"), ..FilterDraft::default() }).await, [""; 0]);
     let id = task.id.to_string();
     assert_eq!(titles(&bench, bob, FilterDraft { reference: Some(&id), ..FilterDraft::default() }).await, [""; 0]);
-    let change = write!(bench, tx => tasks::change(tx, bob, task.id, &Change::complete(), now, step));
-    assert!(matches!(change, Err(Error::NotFound)));
-    assert!(matches!(write!(bench, tx => tasks::delete(tx, bob, task.id, step)), Err(Error::NotFound)));
+    assert!(matches!(bench.complete(bob, task.id).await, Err(Error::NotFound)));
+    assert!(matches!(bench.delete(bob, task.id).await, Err(Error::NotFound)));
     assert_eq!(get(&bench, bench.alice, &task).await.unwrap(), task);
 }
 
 async fn a_failed_job_leaves_nothing(bench: Bench) {
-    let (alice, task, step) = (bench.alice, bench.titled("half"), bench.clock.id());
+    let (alice, task) = (bench.alice, bench.titled("half"));
     let stored = task.clone();
     let failed: store::Result<()> = bench
-        .write(move |tx| {
+        .change(alice, |tx, step| {
             Box::pin(async move {
-                tasks::create(tx, alice, &stored, step).await?;
+                tasks::create(tx, step, &stored).await?;
                 Err(Error::NotFound)
             })
         })

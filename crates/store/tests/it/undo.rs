@@ -4,11 +4,16 @@ use model::UserId;
 use model::task::{Change, Filter, Task};
 use store::undo::{Kind, Undone, undo};
 use store::{Error, tasks};
-use uuid::Uuid;
 
 use crate::{Bench, on_both, write};
 
-on_both!(every_kind_of_change, several_tasks_are_one_step, fifty_steps, others_have_their_own);
+on_both!(
+    every_kind_of_change,
+    several_tasks_are_one_step,
+    fifty_steps,
+    others_have_their_own,
+    steps_follow_the_order_of_commits,
+);
 
 async fn take_back(bench: &Bench, owner: UserId) -> store::Result<Undone> {
     write!(bench, tx => undo(tx, owner))
@@ -19,20 +24,13 @@ async fn all(bench: &Bench, owner: UserId) -> Vec<Task> {
     tasks::list(&mut reader, owner, &Filter::default(), None, 200).await.unwrap().rows
 }
 
-async fn complete(bench: &Bench, owner: UserId, id: Uuid, step: Uuid) -> Task {
-    let now = bench.now();
-    write!(bench, tx => tasks::change(tx, owner, id, &Change::complete(), now, step)).unwrap()
-}
-
 async fn every_kind_of_change(bench: Bench) {
     // AGENT-13
     let alice = bench.alice;
     let task = bench.add(alice, bench.titled("a")).await;
-    complete(&bench, alice, task.id, bench.clock.id()).await;
-    let nothing_new = bench.clock.id();
-    complete(&bench, alice, task.id, nothing_new).await;
-    let step = bench.clock.id();
-    write!(bench, tx => tasks::delete(tx, alice, task.id, step)).unwrap();
+    bench.complete(alice, task.id).await.unwrap();
+    bench.complete(alice, task.id).await.unwrap();
+    bench.delete(alice, task.id).await.unwrap();
 
     let undone = take_back(&bench, alice).await.unwrap();
     assert_eq!((undone.undone, undone.count), (Kind::Deleted, 1));
@@ -48,9 +46,16 @@ async fn every_kind_of_change(bench: Bench) {
 async fn several_tasks_are_one_step(bench: Bench) {
     // AGENT-13
     let (one, two) = (bench.add(bench.alice, bench.titled("1")).await, bench.add(bench.alice, bench.titled("2")).await);
-    let step = bench.clock.id();
-    complete(&bench, bench.alice, one.id, step).await;
-    complete(&bench, bench.alice, two.id, step).await;
+    let (now, ids) = (bench.now(), [one.id, two.id]);
+    let both = bench.change(bench.alice, move |tx, step| {
+        Box::pin(async move {
+            for id in ids {
+                tasks::change(tx, step, id, &Change::complete(), now).await?;
+            }
+            Ok(())
+        })
+    });
+    both.await.unwrap();
     assert_eq!(take_back(&bench, bench.alice).await.unwrap().count, 2);
     assert_eq!(all(&bench, bench.alice).await, [one, two]);
 }
@@ -71,4 +76,31 @@ async fn others_have_their_own(bench: Bench) {
     bench.add(bench.alice, bench.titled("a")).await;
     assert!(matches!(take_back(&bench, bench.bob).await, Err(Error::NotFound)));
     assert_eq!(all(&bench, bench.alice).await.len(), 1);
+}
+
+async fn steps_follow_the_order_of_commits(bench: Bench) {
+    // Many clients at one task: taking everything back must lead through every state in reverse.
+    let task = bench.add(bench.alice, bench.titled("start")).await;
+    let user = model::User::local(jiff::tz::TimeZone::UTC);
+    let changes = (0..40).map(|n| {
+        let patch = model::task::Patch { title: Some(n.to_string()), ..model::task::Patch::default() };
+        let change = patch.check(model::task::Limits::default(), &user).unwrap();
+        let (id, now) = (task.id, bench.now());
+        bench.change(bench.alice, move |tx, step| {
+            Box::pin(async move { tasks::change(tx, step, id, &change, now).await })
+        })
+    });
+    for changed in futures::future::join_all(changes).await {
+        changed.unwrap();
+    }
+    let mut titles = std::collections::HashSet::new();
+    loop {
+        let undone = take_back(&bench, bench.alice).await.unwrap();
+        if undone.undone == Kind::Created {
+            break;
+        }
+        assert!(titles.insert(undone.tasks[0].title.clone()), "a state that was there before");
+    }
+    assert_eq!((titles.len(), titles.contains("start")), (40, true));
+    assert!(all(&bench, bench.alice).await.is_empty());
 }
