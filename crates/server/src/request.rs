@@ -50,6 +50,8 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
     let route = request.extensions().get::<MatchedPath>().cloned();
     let name = route.as_ref().map_or("other", MatchedPath::as_str);
     let unhurried = is_unhurried(&method, name);
+    // Traces do not pass the log's redactor.
+    let path = redact(request.uri().path()).into_owned();
     // Of the highest level, so that no setting of the log takes the id from an entry.
     let span = tracing::error_span!(
         "request",
@@ -59,14 +61,14 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
         otel.name = format!("{method} {name}"),
         otel.kind = "server",
         http.request.method = method.as_str(),
-        url.path = &*redact(request.uri().path()),
+        url.path = path,
         http.response.status_code = field::Empty,
     );
     let limit = if unhurried { Duration::MAX } else { app.in_force().settings.request_timeout };
     let mut response = async {
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let input_length: u64 = length.and_then(|length| length.parse().ok()).unwrap_or_default();
-        tracing::info!(event = "request_received", method = method.as_str(), path = request.uri().path(), input_length);
+        tracing::info!(event = "request_received", method = method.as_str(), path, input_length);
         let response = answer(request, next, limit).await;
         log_outcome(&response, started);
         response
@@ -95,7 +97,8 @@ async fn answer(request: Request, next: Next, limit: Duration) -> Response {
 fn log_outcome(response: &Response, started: Instant) {
     let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if let Some(Failure { kind, message, recoverable }) = response.extensions().get::<Failure>() {
-        tracing::error!(event = "error_occurred", error_type = kind, error_message = message, recoverable);
+        let error_message = &*redact(message);
+        tracing::error!(event = "error_occurred", error_type = kind, error_message, recoverable);
     }
     let success = response.status().as_u16() < StatusCode::BAD_REQUEST.as_u16();
     tracing::info!(

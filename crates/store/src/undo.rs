@@ -44,7 +44,7 @@ impl Step {
     /// tasks, so that steps are numbered in the order of their commits. SQLite has one writer anyway.
     pub async fn begin(conn: &mut Conn, owner: UserId) -> Result<Self> {
         if !conn.is_sqlite() {
-            let lock = "SELECT 1 FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS locked";
+            let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
             conn.first((lock, args![owner])).await?;
         }
         Ok(Self { owner, number: None })
