@@ -1,11 +1,16 @@
 //! One connection to either database: `$1` statements in, rows out. The only file that knows how the two drivers differ.
+//!
+//! SQLite answers on the calling thread: a point read takes microseconds, less than handing it to another thread would.
 
 use std::borrow::Cow;
 
 use jiff::Timestamp;
 use model::clock::from_micros;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{ToSql, params_from_iter};
 use sqlx::pool::PoolConnection;
-use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, SqlStr, Sqlite, SqliteConnection, Transaction};
+use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, Transaction};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use uuid::Uuid;
 
 use crate::sqlite::Reader;
@@ -17,34 +22,10 @@ pub struct Conn(pub(crate) Inner);
 
 #[derive(Debug)]
 pub(crate) enum Inner {
-    Sqlite(SqliteConnection),
+    Sqlite(rusqlite::Connection),
     SqliteReader(Reader),
     PostgresTx(Transaction<'static, Postgres>),
     PostgresReader(PoolConnection<Postgres>),
-}
-
-/// One expression for the connection of either database, however it is held.
-macro_rules! on {
-    ($self:ident, $c:ident, sqlite: $sqlite:expr, postgres: $postgres:expr) => {
-        match &mut $self.0 {
-            Inner::Sqlite(connection) => {
-                let $c = connection;
-                $sqlite
-            }
-            Inner::SqliteReader(reader) => {
-                let $c = reader.connection()?;
-                $sqlite
-            }
-            Inner::PostgresTx(connection) => {
-                let $c = &mut **connection;
-                $postgres
-            }
-            Inner::PostgresReader(connection) => {
-                let $c = &mut **connection;
-                $postgres
-            }
-        }
-    };
 }
 
 impl Conn {
@@ -53,33 +34,59 @@ impl Conn {
     }
 
     pub(crate) async fn all(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<Row>> {
-        let (sql, args) = statement.into().take();
-        Ok(on!(self, c,
-            sqlite: sqlite(sql, &args).fetch_all(c).await?.into_iter().map(Row::Sqlite).collect(),
-            postgres: postgres(sql, &args).fetch_all(c).await?.into_iter().map(Row::Postgres).collect()))
+        let statement = statement.into();
+        let rows = match &mut self.0 {
+            Inner::Sqlite(connection) => return statement.all_of_sqlite(connection),
+            Inner::SqliteReader(reader) => {
+                let connection = reader.connection()?;
+                return beside_others(|| statement.all_of_sqlite(connection));
+            }
+            Inner::PostgresTx(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
+            Inner::PostgresReader(connection) => statement.for_postgres().fetch_all(&mut **connection).await,
+        };
+        Ok(rows?.into_iter().map(Row::Postgres).collect())
     }
 
     pub(crate) async fn first(&mut self, statement: impl Into<Statement<'_>>) -> Result<Option<Row>> {
-        let (sql, args) = statement.into().take();
-        Ok(on!(self, c,
-            sqlite: sqlite(sql, &args).fetch_optional(c).await?.map(Row::Sqlite),
-            postgres: postgres(sql, &args).fetch_optional(c).await?.map(Row::Postgres)))
+        let statement = statement.into();
+        let row = match &mut self.0 {
+            Inner::Sqlite(connection) => return statement.first_of_sqlite(connection),
+            Inner::SqliteReader(reader) => return statement.first_of_sqlite(reader.connection()?),
+            Inner::PostgresTx(connection) => statement.for_postgres().fetch_optional(&mut **connection).await,
+            Inner::PostgresReader(connection) => statement.for_postgres().fetch_optional(&mut **connection).await,
+        };
+        Ok(row?.map(Row::Postgres))
     }
 
     /// How many rows the statement touched.
     pub(crate) async fn run(&mut self, statement: impl Into<Statement<'_>>) -> Result<u64> {
-        let (sql, args) = statement.into().take();
-        Ok(on!(self, c,
-            sqlite: sqlite(sql, &args).execute(c).await?.rows_affected(),
-            postgres: postgres(sql, &args).execute(c).await?.rows_affected()))
+        let statement = statement.into();
+        let done = match &mut self.0 {
+            Inner::Sqlite(connection) => return statement.run_on_sqlite(connection),
+            Inner::SqliteReader(reader) => return statement.run_on_sqlite(reader.connection()?),
+            Inner::PostgresTx(connection) => statement.for_postgres().execute(&mut **connection).await,
+            Inner::PostgresReader(connection) => statement.for_postgres().execute(&mut **connection).await,
+        };
+        Ok(done?.rows_affected())
     }
 
-    /// Several statements without arguments or rows, in one trip to the database.
+    /// Several statements without arguments or rows.
     pub(crate) async fn batch(&mut self, sql: &'static str) -> Result<()> {
-        on!(self, c,
-            sqlite: sqlx::raw_sql(sql).execute(c).await.map(drop)?,
-            postgres: sqlx::raw_sql(sql).execute(c).await.map(drop)?);
-        Ok(())
+        let done = match &mut self.0 {
+            Inner::Sqlite(connection) => return Ok(connection.execute_batch(sql)?),
+            Inner::SqliteReader(reader) => return Ok(reader.connection()?.execute_batch(sql)?),
+            Inner::PostgresTx(connection) => sqlx::raw_sql(sql).execute(&mut **connection).await,
+            Inner::PostgresReader(connection) => sqlx::raw_sql(sql).execute(&mut **connection).await,
+        };
+        Ok(done.map(drop)?)
+    }
+}
+
+/// Lets the other tasks of this thread go on elsewhere meanwhile: a search may look at every row a user has.
+fn beside_others<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 
@@ -108,9 +115,36 @@ impl<'a> Statement<'a> {
         self
     }
 
-    fn take(self) -> (SqlStr, Vec<Arg<'a>>) {
-        (AssertSqlSafe(self.sql).into_sql_str(), self.args)
+    fn all_of_sqlite(&self, connection: &rusqlite::Connection) -> Result<Vec<Row>> {
+        let mut prepared = connection.prepare_cached(&self.sql)?;
+        let columns = prepared.column_count();
+        let rows = prepared.query_map(params_from_iter(&self.args), |row| values(row, columns))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
+
+    fn first_of_sqlite(&self, connection: &rusqlite::Connection) -> Result<Option<Row>> {
+        let mut prepared = connection.prepare_cached(&self.sql)?;
+        let columns = prepared.column_count();
+        let mut rows = prepared.query(params_from_iter(&self.args))?;
+        Ok(rows.next()?.map(|row| values(row, columns)).transpose()?)
+    }
+
+    fn run_on_sqlite(&self, connection: &rusqlite::Connection) -> Result<u64> {
+        let touched = connection.prepare_cached(&self.sql)?.execute(params_from_iter(&self.args))?;
+        Ok(touched as u64)
+    }
+
+    fn for_postgres<'q>(self) -> sqlx::query::Query<'q, Postgres, <Postgres as sqlx::Database>::Arguments> {
+        let query = sqlx::query(AssertSqlSafe(self.sql).into_sql_str());
+        self.args.iter().fold(query, |query, arg| match arg {
+            Arg::Text(text) => query.bind(text.as_deref()),
+            Arg::Int(number) => query.bind(*number),
+        })
+    }
+}
+
+fn values(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<Row> {
+    (0..columns).map(|column| row.get(column)).collect::<rusqlite::Result<_>>().map(Row::Sqlite)
 }
 
 impl<'a, const N: usize> From<(&'static str, [Arg<'a>; N])> for Statement<'a> {
@@ -124,6 +158,16 @@ impl<'a, const N: usize> From<(&'static str, [Arg<'a>; N])> for Statement<'a> {
 pub(crate) enum Arg<'a> {
     Text(Option<Cow<'a, str>>),
     Int(Option<i64>),
+}
+
+impl ToSql for Arg<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Text(Some(text)) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Int(Some(number)) => ToSqlOutput::Owned(Value::Integer(*number)),
+            Self::Text(None) | Self::Int(None) => ToSqlOutput::Owned(Value::Null),
+        })
+    }
 }
 
 /// `args![owner, id, now]`: the arguments of a statement, in order.
@@ -198,41 +242,33 @@ impl From<Option<Timestamp>> for Arg<'_> {
     }
 }
 
-type Query<'q, DB> = sqlx::query::Query<'q, DB, <DB as sqlx::Database>::Arguments>;
-
-fn sqlite<'q>(sql: SqlStr, args: &[Arg<'_>]) -> Query<'q, Sqlite> {
-    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-        Arg::Text(text) => query.bind(text.as_deref()),
-        Arg::Int(number) => query.bind(*number),
-    })
-}
-
-fn postgres<'q>(sql: SqlStr, args: &[Arg<'_>]) -> Query<'q, Postgres> {
-    args.iter().fold(sqlx::query(sql), |query, arg| match arg {
-        Arg::Text(text) => query.bind(text.as_deref()),
-        Arg::Int(number) => query.bind(*number),
-    })
-}
-
 #[derive(Debug)]
 pub(crate) enum Row {
-    Sqlite(sqlx::sqlite::SqliteRow),
+    Sqlite(Vec<Value>),
     Postgres(sqlx::postgres::PgRow),
 }
 
 impl Row {
     pub(crate) fn maybe_text(&self, column: usize) -> Result<Option<String>> {
-        Ok(match self {
-            Self::Sqlite(row) => row.try_get(column)?,
-            Self::Postgres(row) => row.try_get(column)?,
-        })
+        match self {
+            Self::Sqlite(row) => match row.get(column) {
+                Some(Value::Text(text)) => Ok(Some(text.clone())),
+                Some(Value::Null) => Ok(None),
+                other => Err(Error::Corrupt(format!("column {column} is no text: {other:?}"))),
+            },
+            Self::Postgres(row) => Ok(row.try_get(column)?),
+        }
     }
 
     pub(crate) fn maybe_int(&self, column: usize) -> Result<Option<i64>> {
-        Ok(match self {
-            Self::Sqlite(row) => row.try_get(column)?,
-            Self::Postgres(row) => row.try_get(column)?,
-        })
+        match self {
+            Self::Sqlite(row) => match row.get(column) {
+                Some(Value::Integer(number)) => Ok(Some(*number)),
+                Some(Value::Null) => Ok(None),
+                other => Err(Error::Corrupt(format!("column {column} is no number: {other:?}"))),
+            },
+            Self::Postgres(row) => Ok(row.try_get(column)?),
+        }
     }
 
     pub(crate) fn text(&self, column: usize) -> Result<String> {

@@ -25,7 +25,7 @@ pub enum Error {
     #[error("the file {} could not be used: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
     #[error("the database refused a statement: {0}")]
-    Database(sqlx::Error),
+    Database(String),
     #[error("a stored value cannot be read: {0}")]
     Corrupt(String),
 }
@@ -46,7 +46,19 @@ impl From<sqlx::Error> for Error {
             sqlx::Error::Database(ref inner) if inner.code().is_some_and(|code| may_pass(&code)) => {
                 Self::Unavailable(inner.to_string())
             }
-            other => Self::Database(other),
+            other => Self::Database(other.to_string()),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, SystemIoFailure};
+        match error.sqlite_error_code() {
+            Some(CannotOpen | DatabaseBusy | DatabaseLocked | DiskFull | SystemIoFailure) => {
+                Self::Unavailable(error.to_string())
+            }
+            _ => Self::Database(error.to_string()),
         }
     }
 }

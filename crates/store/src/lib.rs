@@ -94,10 +94,7 @@ impl Store {
     /// Connects and brings the schema up to date; refuses a schema newer than this program.
     pub async fn open(location: &Location, durability: Durability) -> Result<Self> {
         let db = match location {
-            Location::Sqlite(path) => {
-                migrations::sqlite(path).await?;
-                Db::Sqlite(Sqlite::open(path, durability).await?)
-            }
+            Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability).await?),
             Location::Postgres(url) => Db::Postgres(Postgres::open(url).await?),
         };
         Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) })

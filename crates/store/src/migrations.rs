@@ -1,48 +1,56 @@
-//! Brings the schema up to date when the store is opened, from one text for both databases.
+//! Brings the schema up to date when the store is opened, from one text for both databases, in one transaction.
 //!
-//! Two nodes may start at once: PostgreSQL serialises them by an advisory lock, SQLite by the lock of the data
-//! directory. A schema newer than this program is refused untouched.
+//! Two nodes may start at once: whoever comes second waits and finds nothing to do. A schema newer than this program, or
+//! one whose steps were edited, is refused untouched.
 
-use std::path::Path;
+use sha2::{Digest, Sha256};
 
-use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::postgres::PgPool;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
-use sqlx::{ConnectOptions, Connection, SqlSafeStr};
-
+use crate::conn::{Conn, args};
 use crate::{Error, Result};
 
 /// Every step of the schema. A step that was released is never edited; the next one is added.
-const STEPS: &[(i64, &str, &str)] =
-    &[(1, "tasks and conversations", include_str!("migrations/0001_tasks_and_conversations.sql"))];
+const STEPS: &[(i64, &str)] = &[(1, include_str!("migrations/0001_tasks_and_conversations.sql"))];
 
 /// The version of the schema that this program writes.
 pub(crate) const VERSION: i64 = STEPS[STEPS.len() - 1].0;
 
-pub(crate) async fn sqlite(path: &Path) -> Result<()> {
-    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
-    let mut conn = options.journal_mode(SqliteJournalMode::Wal).disable_statement_logging().connect().await?;
-    migrator().run_direct(None, &mut conn, false).await.map_err(refused)?;
-    conn.close().await?;
-    Ok(())
-}
-
-pub(crate) async fn postgres(pool: &PgPool) -> Result<()> {
-    migrator().run(pool).await.map_err(refused)
-}
-
-fn migrator() -> Migrator {
-    let steps = STEPS.iter().map(|&(version, name, sql)| {
-        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
-    });
-    Migrator::with_migrations(steps.collect())
-}
-
-fn refused(error: MigrateError) -> Error {
-    match error {
-        MigrateError::VersionMissing(found) => Error::NewerSchema { found, known: VERSION },
-        MigrateError::VersionMismatch(version) => Error::ChangedMigration { version },
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-        other => Error::Corrupt(other.to_string()),
+pub(crate) async fn sqlite(conn: &mut Conn) -> Result<()> {
+    conn.batch("BEGIN IMMEDIATE").await?;
+    match apply(conn).await {
+        Ok(()) => conn.batch("COMMIT").await,
+        Err(error) => {
+            conn.batch("ROLLBACK").await?;
+            Err(error)
+        }
     }
+}
+
+/// In a transaction that the caller commits.
+pub(crate) async fn postgres(conn: &mut Conn) -> Result<()> {
+    // Any number will do that nothing else in the database uses.
+    conn.batch("SELECT pg_advisory_xact_lock(7717000001)").await?;
+    apply(conn).await
+}
+
+async fn apply(conn: &mut Conn) -> Result<()> {
+    let table = "CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT NOT NULL PRIMARY KEY, digest TEXT NOT NULL)";
+    conn.batch(table).await?;
+    let rows = conn.all(("SELECT version, digest FROM schema_steps ORDER BY version", [])).await?;
+    let applied = rows.iter().map(|row| Ok((row.int(0)?, row.text(1)?))).collect::<Result<Vec<_>>>()?;
+    if let Some((found, _)) = applied.last().filter(|(found, _)| *found > VERSION) {
+        return Err(Error::NewerSchema { found: *found, known: VERSION });
+    }
+    for (version, sql) in STEPS {
+        let digest: String = Sha256::digest(sql).iter().map(|byte| format!("{byte:02x}")).collect();
+        match applied.iter().find(|(known, _)| known == version) {
+            Some((_, known)) if *known == digest => {}
+            Some(_) => return Err(Error::ChangedMigration { version: *version }),
+            None => {
+                conn.batch(sql).await?;
+                let insert = "INSERT INTO schema_steps (version, digest) VALUES ($1, $2)";
+                conn.run((insert, args![*version, digest])).await?;
+            }
+        }
+    }
+    Ok(())
 }

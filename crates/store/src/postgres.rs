@@ -33,7 +33,11 @@ impl Postgres {
         options.connect().await?.close().await?;
         let pool =
             PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect_with(options).await?;
-        migrations::postgres(&pool).await?;
+        let mut conn = Conn(Inner::PostgresTx(pool.begin().await?));
+        migrations::postgres(&mut conn).await?;
+        if let Inner::PostgresTx(transaction) = conn.0 {
+            transaction.commit().await?;
+        }
         Ok(Self { pool, waiting: Arc::default() })
     }
 

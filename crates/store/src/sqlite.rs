@@ -1,24 +1,28 @@
 //! SQLite: one file, one writer, several readers.
 //!
-//! All writes go through one task that puts whatever is waiting into one transaction (group commit) and answers only
+//! All writes go through one thread that puts whatever is waiting into one transaction (group commit) and answers only
 //! after the commit is on disk. Each job has its own savepoint: one that fails takes nothing of the others with it.
 
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::executor::block_on;
 use futures::future::BoxFuture;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqliteConnection};
+use rusqlite::{Connection, OpenFlags};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::conn::{Conn, Inner};
-use crate::{Durability, Error, Result};
+use crate::{Durability, Error, Result, migrations};
 
 const READERS: usize = 4;
+const BUSY_PATIENCE: Duration = Duration::from_secs(10);
+/// More statements than the store has.
+const STATEMENTS: usize = 128;
 const MAX_GROUP: usize = 256;
 /// Jobs that may wait for the writer before callers wait to hand theirs in.
 const QUEUE: usize = 4096;
@@ -40,29 +44,30 @@ pub(crate) struct Verdict {
 }
 
 impl Sqlite {
-    /// Opens the file, creating it if it is not there.
+    /// Opens the file, creating it if it is not there, and brings its schema up to date.
     pub(crate) async fn open(path: &Path, durability: Durability) -> Result<Self> {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(match durability {
-                Durability::Full => SqliteSynchronous::Full,
-                Durability::Normal => SqliteSynchronous::Normal,
-            })
-            .busy_timeout(Duration::from_secs(10))
-            .pragma("temp_store", "memory")
-            .disable_statement_logging();
-        let writer = options.connect().await?;
-        let readers = Arc::new(Readers {
-            options: options.read_only(true).create_if_missing(false).pragma("query_only", "on"),
-            idle: Mutex::default(),
-            places: Arc::new(Semaphore::new(READERS)),
-        });
+        let connection = connect(path, OpenFlags::default())?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        let synchronous = match durability {
+            Durability::Full => "full",
+            Durability::Normal => "normal",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        let mut writer = Conn(Inner::Sqlite(connection));
+        migrations::sqlite(&mut writer).await?;
+        let readers =
+            Readers { path: path.to_owned(), idle: Mutex::default(), places: Arc::new(Semaphore::new(READERS)) };
         let (jobs, queue) = mpsc::channel(QUEUE);
         let failing = Arc::new(AtomicBool::new(false));
-        tokio::spawn(write_all(Conn(Inner::Sqlite(writer)), queue, failing.clone()));
-        Ok(Self { jobs, failing, readers })
+        let (failed, runtime) = (failing.clone(), Handle::current());
+        let thread = std::thread::Builder::new().name("sqlite-writer".to_owned());
+        let started = thread.spawn(move || {
+            // For the job that reads a file.
+            let _runtime = runtime.enter();
+            write_all(writer, queue, &failed);
+        });
+        started.map_err(|source| Error::File { path: path.to_owned(), source })?;
+        Ok(Self { jobs, failing, readers: Arc::new(readers) })
     }
 
     pub(crate) async fn submit(&self, job: Job) -> Result<()> {
@@ -75,7 +80,7 @@ impl Sqlite {
         let idle = self.readers.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => self.readers.options.connect().await?,
+            None => self.readers.connect()?,
         };
         let reader = Reader { connection: Some(connection), home: self.readers.clone(), _place: place };
         Ok(Conn(Inner::SqliteReader(reader)))
@@ -83,7 +88,7 @@ impl Sqlite {
 
     /// On a connection of its own, whose end is the end of the transaction.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        let mut conn = Conn(Inner::Sqlite(self.readers.options.connect().await?));
+        let mut conn = Conn(Inner::Sqlite(self.readers.connect()?));
         conn.batch("BEGIN").await?;
         Ok(conn)
     }
@@ -98,26 +103,39 @@ impl Sqlite {
     }
 }
 
-/// Connections to read with. A pool of sqlx would ask the connection whether it still lives after each use, which for a
-/// file in the same machine costs as much as the use itself.
+/// Connections to read with.
 #[derive(Debug)]
 struct Readers {
-    options: SqliteConnectOptions,
-    idle: Mutex<Vec<SqliteConnection>>,
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
     places: Arc<Semaphore>,
+}
+
+impl Readers {
+    fn connect(&self) -> Result<Connection> {
+        connect(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "temp_store", "memory")?;
+    Ok(connection)
 }
 
 /// A connection that goes back to the others when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Reader {
     /// There until it is dropped.
-    connection: Option<SqliteConnection>,
+    connection: Option<Connection>,
     home: Arc<Readers>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Reader {
-    pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection> {
+    pub(crate) fn connection(&mut self) -> Result<&mut Connection> {
         self.connection.as_mut().ok_or_else(|| Error::Unavailable("the connection was given back".to_owned()))
     }
 }
@@ -130,10 +148,10 @@ impl Drop for Reader {
 }
 
 /// The writer: ends when every handle to the store is gone and the queue is empty.
-async fn write_all(mut conn: Conn, mut queue: mpsc::Receiver<Job>, failing: Arc<AtomicBool>) {
+fn write_all(mut conn: Conn, mut queue: mpsc::Receiver<Job>, failing: &AtomicBool) {
     let mut group = Vec::with_capacity(MAX_GROUP);
-    while queue.recv_many(&mut group, MAX_GROUP).await > 0 {
-        let committed = write_group(&mut conn, &mut group).await;
+    while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
+        let committed = block_on(write_group(&mut conn, &mut group));
         failing.store(!committed, Ordering::Relaxed);
     }
 }

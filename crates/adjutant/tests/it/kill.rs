@@ -19,7 +19,7 @@ async fn sqlite_loses_nothing() {
     // TASK-5
     let home = home().with("ADJUTANT_LOG__LEVEL", "warning");
     rounds(&home).await;
-    assert_eq!(integrity(&home.path().join("adjutant.db")).await, "ok");
+    assert_eq!(integrity(&home.path().join("adjutant.db")), "ok");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,8 +107,7 @@ async fn titles(server: &Server) -> Vec<u32> {
     }
 }
 
-async fn integrity(file: &Path) -> String {
-    let mut conn =
-        <sqlx::SqliteConnection as sqlx::Connection>::connect(&format!("sqlite://{}", file.display())).await.unwrap();
-    sqlx::query_scalar("PRAGMA integrity_check").fetch_one(&mut conn).await.unwrap()
+fn integrity(file: &Path) -> String {
+    let conn = rusqlite::Connection::open(file).unwrap();
+    conn.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap()
 }

@@ -15,13 +15,10 @@ async fn opening_again_keeps_the_data(bench: Bench) {
 }
 
 async fn a_newer_schema_is_refused(bench: Bench) {
-    let sql = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-               VALUES (999, 'the future', true, 'x', 0)";
+    let sql = "INSERT INTO schema_steps (version, digest) VALUES (999, 'of the future')";
     match &bench.location {
         Location::Sqlite(path) => {
-            let url = format!("sqlite://{}", path.display());
-            let mut conn = <sqlx::SqliteConnection as sqlx::Connection>::connect(&url).await.unwrap();
-            sqlx::raw_sql(sql).execute(&mut conn).await.unwrap();
+            rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
         }
         Location::Postgres(url) => {
             let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
@@ -30,6 +27,15 @@ async fn a_newer_schema_is_refused(bench: Bench) {
     }
     let refused = Store::open(&bench.location, Durability::Full).await.unwrap_err();
     assert!(matches!(refused, Error::NewerSchema { found: 999, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn an_edited_step_is_refused() {
+    let bench = Bench::sqlite().await;
+    let Location::Sqlite(path) = &bench.location else { panic!("not SQLite") };
+    rusqlite::Connection::open(path).unwrap().execute_batch("UPDATE schema_steps SET digest = 'other'").unwrap();
+    let refused = Store::open(&bench.location, Durability::Full).await.unwrap_err();
+    assert!(matches!(refused, Error::ChangedMigration { version: 1 }), "{refused}");
 }
 
 #[tokio::test]
