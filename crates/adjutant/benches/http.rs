@@ -1,5 +1,6 @@
-//! What HTTP costs on top of the store: tasks created and read over 64 connections, against the same operations called
-//! directly, alternating in one run. Prints operations a second and the ratio; judges nothing.
+//! What HTTP costs on top of the store, and the store on top of HTTP: tasks created and read over 64 connections,
+//! against the same operations called directly, and against a request that does nothing. The two sides alternate in one
+//! run. Prints operations a second and the ratio; judges nothing.
 //!
 //! `cargo bench -p adjutant --bench http [-- --database-url postgres://…]`
 
@@ -41,32 +42,36 @@ async fn main() {
 
     let body = r#"{"title":"pay rent","due_date":"2026-01-31","priority":"high","tags":["home"]}"#;
     let create = request("POST", "/api/tasks", body);
-    compare("create", || over_http(&address, create.clone()), || directly(&raw, Operation::Create)).await;
+    let http = || over_http(&address, create.clone());
+    compare("create: http / raw store", http, || directly(&raw, Operation::Create)).await;
 
     let created = server.post("/api/tasks", &serde_json::from_str(body).unwrap()).await;
     let id = created.json::<serde_json::Value>().await.unwrap()["id"].as_str().unwrap().to_owned();
     let read = request("GET", &format!("/api/tasks/{id}"), "");
     let task = raw.create().await;
-    compare("read", || over_http(&address, read.clone()), || directly(&raw, Operation::Read(task.id))).await;
+    let http = || over_http(&address, read.clone());
+    compare("read: http / raw store", http, || directly(&raw, Operation::Read(task.id))).await;
+    let live = request("GET", "/health/live", "");
+    compare("read / nothing, both http", http, || over_http(&address, live.clone())).await;
 }
 
 /// Alternates the two, so that whatever else the machine does hits both, and prints the medians.
-async fn compare<H: Future<Output = f64>, R: Future<Output = f64>>(
+async fn compare<A: Future<Output = f64>, B: Future<Output = f64>>(
     name: &str,
-    http: impl Fn() -> H,
-    raw: impl Fn() -> R,
+    one: impl Fn() -> A,
+    other: impl Fn() -> B,
 ) {
-    let (mut https, mut raws) = (Vec::new(), Vec::new());
+    let (mut ones, mut others) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        https.push(http().await);
-        raws.push(raw().await);
+        ones.push(one().await);
+        others.push(other().await);
     }
     let median = |values: &mut Vec<f64>| {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let (http, raw) = (median(&mut https), median(&mut raws));
-    println!("{name:8} http {http:9.0}/s   raw store {raw:9.0}/s   ratio {:.2}", http / raw);
+    let (one, other) = (median(&mut ones), median(&mut others));
+    println!("{name:26} {one:9.0}/s / {other:9.0}/s = {:.2}", one / other);
 }
 
 /// Runs `step` on every connection for a round; operations a second.
