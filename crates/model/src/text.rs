@@ -44,6 +44,11 @@ pub fn optional(field: &str, text: &str, max: usize) -> Result<Option<String>, I
     if text.is_empty() { Ok(None) } else { within(field, text, max).map(Some) }
 }
 
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn within(field: &str, text: String, max: usize) -> Result<String, Invalid> {
     match text.chars().count() {
         0 => Err(Invalid::one(field, "min_length", "must not be empty")),

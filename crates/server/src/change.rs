@@ -8,6 +8,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;
 use http_body_util::BodyExt;
+use model::text::hex;
 use model::{Invalid, User};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -143,6 +144,6 @@ fn key(parts: &Parts, body: &[u8]) -> Result<Option<Key>, Invalid> {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     }
-    let fingerprint = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let fingerprint = hex(&digest.finalize());
     Ok(Some(Key { key: value.to_str().unwrap_or_default().to_owned(), fingerprint }))
 }

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use model::text::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -362,8 +363,4 @@ impl Lines {
 
 fn line(value: &Value) -> String {
     format!("{value}\n")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

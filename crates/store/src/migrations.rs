@@ -3,6 +3,7 @@
 //! Two nodes may start at once: whoever comes second waits and finds nothing to do. A schema newer than this program, or
 //! one whose steps were edited, is refused untouched.
 
+use model::text::hex;
 use sha2::{Digest, Sha256};
 
 use crate::conn::{Conn, args};
@@ -41,7 +42,7 @@ async fn apply(conn: &mut Conn) -> Result<()> {
         return Err(Error::NewerSchema { found: *found, known: VERSION });
     }
     for (version, sql) in STEPS {
-        let digest: String = Sha256::digest(sql).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&Sha256::digest(sql));
         match applied.iter().find(|(known, _)| known == version) {
             Some((_, known)) if *known == digest => {}
             Some(_) => return Err(Error::ChangedMigration { version: *version }),

@@ -3,6 +3,7 @@
 //! A cursor names the last row seen, so rows that come or go meanwhile neither repeat nor hide others.
 
 use model::Invalid;
+use model::text::hex;
 
 pub const DEFAULT_LIMIT: i64 = 50;
 pub const MAX_LIMIT: i64 = 200;
@@ -17,7 +18,7 @@ pub struct Cursor {
 impl Cursor {
     /// Hexadecimal, so that nobody builds on what is inside.
     pub fn encode(&self) -> String {
-        format!("{}:{}", self.sort, self.id).bytes().map(|byte| format!("{byte:02x}")).collect()
+        hex(format!("{}:{}", self.sort, self.id).as_bytes())
     }
 
     pub fn parse(text: &str) -> Result<Self, Invalid> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use model::text::hex;
 use model::{User, UserId};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
@@ -122,5 +123,5 @@ impl Claims {
 /// A digest of one length, whatever the issuer puts into the id. It is unique for its user only: nobody can revoke
 /// another's token by guessing.
 pub(crate) fn revocation_id(user: UserId, jti: &str) -> String {
-    Sha256::digest(format!("{user}:{jti}")).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(format!("{user}:{jti}")))
 }

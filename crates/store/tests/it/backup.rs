@@ -89,7 +89,7 @@ async fn half_a_backup_changes_nothing(bench: Bench) {
 fn resealed(text: &str) -> String {
     let (body, _) = text.trim_end().rsplit_once('\n').unwrap();
     let rows = body.lines().filter(|line| line.starts_with('[')).count();
-    let digest: String = sha2::Sha256::digest(format!("{body}\n")).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = model::text::hex(&sha2::Sha256::digest(format!("{body}\n")));
     format!("{body}\n{}\n", serde_json::json!({"rows": rows, "sha256": digest}))
 }
 
