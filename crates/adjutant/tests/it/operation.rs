@@ -206,6 +206,30 @@ async fn one_users_rate_is_not_anothers() {
 }
 
 #[tokio::test]
+async fn two_nodes_on_one_database_are_one_adjutant() {
+    // OPS-5
+    let url = testkit::postgres::database().await.unwrap();
+    let (one, other) = (crate::home_with_auth(), crate::home_with_auth());
+    let (one, other) = (one.with("ADJUTANT_DATABASE__URL", &url), other.with("ADJUTANT_DATABASE__URL", &url));
+    let (first, second) = (one.serve(), other.serve());
+    let token = crate::token(&one, crate::ALICE, &[]);
+    let create = |server: &testkit::app::Server| {
+        let request = server.request(Method::POST, "/api/tasks").bearer_auth(&token).header("Idempotency-Key", "k");
+        request.json(&json!({"title": "shared"})).send()
+    };
+    let (made, again) = (create(&first).await.unwrap(), create(&second).await.unwrap());
+    assert_eq!((made.status().as_u16(), again.status().as_u16()), (201, 201));
+    assert_eq!(made.json::<Value>().await.unwrap(), again.json::<Value>().await.unwrap(), "one task, whoever is asked");
+    assert!(other.run(&["tasks", "list", "--token", &token]).ok().contains("shared"));
+    one.run(&["token", "revoke", &token, "--token", &token]).ok();
+    let began = std::time::Instant::now();
+    while crate::auth::status(&second, &token).await != 401 {
+        assert!(began.elapsed().as_secs() < 10, "a revocation reaches the other node");
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_database_that_is_away_is_not_a_server_fault() {
     let home = home();
     let url = "postgres://nobody@127.0.0.1:1/none";
