@@ -2,6 +2,9 @@
 //! themselves. Everything it shows is served from here.
 
 use axum::Router;
+use axum::body::Bytes;
+use axum::http::{HeaderValue, header};
+use axum::routing::get;
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
@@ -51,8 +54,12 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
         }
         item.get.iter_mut().for_each(add_common_problems);
     }
+    // As text once and for all: the tree it is made from is large and of no further use.
+    let description = Bytes::from(serde_json::to_vec(&description).unwrap_or_default());
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     let config = Config::new(["/openapi.json"]).use_base_layout().validator_url("none");
-    SwaggerUi::new("/docs").config(config).url("/openapi.json", description).into()
+    Router::from(SwaggerUi::new("/docs").config(config))
+        .route("/openapi.json", get(|| async move { (json, description) }))
 }
 
 /// Every change takes one, but for a restore.
