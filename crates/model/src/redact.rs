@@ -123,7 +123,7 @@ impl Redactor {
 
     fn json_under(&self, value: &mut Value, secret: bool) {
         match value {
-            Value::String(text) if secret && !values::is_placeholder(text) => MARK.clone_into(text),
+            Value::String(text) if secret && !values::is_stand_in(text) => MARK.clone_into(text),
             Value::String(text) => {
                 if let Cow::Owned(redacted) = self.text(text) {
                     *text = redacted;

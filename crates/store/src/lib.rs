@@ -1,7 +1,8 @@
 //! Everything adjutant keeps, in SQLite or PostgreSQL, and every SQL statement there is.
 //!
-//! A function here takes the connection it works on and, first of all, the owner: there is none that fetches a row by
-//! its id alone. The exceptions are what an operator does to the whole database: [`backup`] and [`housekeeping`].
+//! A function here takes the connection it works on and the owner, or a step that has one: there is none that fetches a
+//! row by its id alone. The exceptions are what an operator does to the whole database ([`backup`], [`housekeeping`]) and
+//! the list of revoked [`tokens`].
 //! What [`Store::write`] has answered is on disk.
 
 pub mod backup;

@@ -138,7 +138,7 @@ impl Name<'_> {
         };
         let end = opens.then(|| open.value_end(scan.bytes))?;
         let start = self.after_scheme(scan.bytes, open.end).filter(|start| *start <= end).unwrap_or(open.end);
-        (!values::is_placeholder(&scan.text[start..end])).then_some(start..end)
+        (!values::is_stand_in(&scan.text[start..end])).then_some(start..end)
     }
 
     fn is_harmless(&self, scan: &Scan, value: Range<usize>, link: Link, header: bool) -> bool {
@@ -153,7 +153,7 @@ impl Name<'_> {
         };
         // `A= B=1` sets A to nothing.
         let set_next = value.split_once('=').is_some_and(|(next, _)| prose::look(next) != Look::Secret);
-        values::is_placeholder(value)
+        values::is_stand_in(value)
             || after.starts_with(MARK.as_bytes())
             || value.len() <= most_digits && value.bytes().all(|b| b.is_ascii_digit())
             || self.ends_with("pwd") && value.starts_with(['/', '~', '.'])

@@ -27,7 +27,7 @@ pub(super) fn hide(scan: &mut Scan, start: usize, secrets: bool) {
     if is_token(user) {
         scan.hide(start..start + user.len());
     }
-    if !values::is_placeholder(password) {
+    if !values::is_stand_in(password) {
         scan.hide_later(at - password.len()..at);
     }
 }

@@ -5,7 +5,7 @@
 use super::MARK;
 use super::scan::run_end;
 
-/// A longer value is no placeholder. It also bounds what is looked at again after a value was left as it is.
+/// A longer value stands for nothing else. It also bounds what is looked at again after a value was left as it is.
 pub(super) const LONGEST_HARMLESS: usize = 256;
 
 /// A quote with the backslashes before it.
@@ -80,7 +80,7 @@ pub(super) fn line_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Whether the value is none, was redacted already, or says where the secret is kept.
-pub(super) fn is_placeholder(value: &str) -> bool {
+pub(super) fn is_stand_in(value: &str) -> bool {
     let value = value.trim();
     if value.len() > LONGEST_HARMLESS || value.contains(MARK) {
         return value.contains(MARK);
