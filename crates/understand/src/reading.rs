@@ -1,0 +1,154 @@
+//! What was read in an utterance: the commands it contains, each with its intent and the words that matter.
+
+use jiff::civil::{Date, DateTime};
+use model::task::{Priority, Status};
+
+/// What somebody wants (S4's intents, reminders, and taking back).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    CreateTask,
+    ListTasks,
+    CompleteTask,
+    DeleteTask,
+    UpdateTask,
+    ScheduleReminder,
+    Undo,
+    ClarificationNeeded,
+    Unknown,
+}
+
+impl Intent {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CreateTask => "create_task",
+            Self::ListTasks => "list_tasks",
+            Self::CompleteTask => "complete_task",
+            Self::DeleteTask => "delete_task",
+            Self::UpdateTask => "update_task",
+            Self::ScheduleReminder => "schedule_reminder",
+            Self::Undo => "undo",
+            Self::ClarificationNeeded => "clarification_needed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// An utterance: its commands in order, never none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    pub commands: Vec<Command>,
+}
+
+/// One command. Fields that an intent does not use are empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    pub intent: Intent,
+    /// Between 0 and 1.
+    pub confidence: f64,
+    /// The new task's title; for an update the title it is to get.
+    pub title: Option<String>,
+    pub description: Option<String>,
+    /// When the new task is due, what an update changes that to, or when a reminder is to fire.
+    pub when: Option<When>,
+    /// An RRULE.
+    pub recurrence: Option<String>,
+    pub priority: Option<Priority>,
+    pub tags: Vec<String>,
+    /// For an update: reopening or completing.
+    pub status: Option<Status>,
+    /// For an update: fields to empty ("remove the due date of …").
+    pub clear: Vec<Field>,
+    /// Which tasks a command is about.
+    pub target: Option<Target>,
+    /// Which tasks a list shows, or a command about several means.
+    pub filter: Filter,
+    /// For a reminder that repeats: minutes between, and how often in total.
+    pub repeat_interval_minutes: Option<i64>,
+    pub repeat_count: Option<i64>,
+    /// What must be known before this can be carried out; the intent says what it would be.
+    pub missing: Option<Missing>,
+}
+
+/// A point in time as people mean it, on the wall clock of the zone it was read in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    Day(Date),
+    Time(DateTime),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Description,
+    Due,
+    Recurrence,
+    Tags,
+}
+
+/// How an existing task is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// By words of its title, without "the", "task" and their like.
+    Named(String),
+    /// By its place in the list shown last: 1 is the first.
+    Position(usize),
+    /// The last one of the list shown last.
+    Last,
+    /// "it", "that one", "the task".
+    It,
+    /// Every task that the filter matches.
+    All,
+    /// Several, each named in one of the ways above ("the first and the third", "milk and bread").
+    Several(Vec<Target>),
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// `None`: nothing was said about it.
+    pub status: Option<StatusFilter>,
+    pub priority: Option<Priority>,
+    pub due: Option<DueFilter>,
+    pub tags: Vec<String>,
+    /// Words to look for ("do I have anything about the dentist?").
+    pub text: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusFilter {
+    Pending,
+    Completed,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueFilter {
+    Today,
+    Tomorrow,
+    ThisWeek,
+    Overdue,
+    Day(Date),
+}
+
+/// What is missing; [`Missing::question`] asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// What the new task is.
+    Title,
+    /// Which task is meant.
+    Target,
+    /// What is to change.
+    Change,
+    /// When to remind.
+    Time,
+}
+
+impl Missing {
+    /// What the user should say more about, to follow "Could you provide more details about".
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Title => "what the task is",
+            Self::Target => "which task you mean",
+            Self::Change => "what you'd like to change",
+            Self::Time => "when I should remind you",
+        }
+    }
+}
