@@ -8,6 +8,7 @@ pub mod clock;
 pub mod conversation;
 pub mod due;
 pub mod invalid;
+pub mod json;
 pub mod recurrence;
 pub mod redact;
 pub mod reminder;

@@ -13,7 +13,8 @@ use crate::{Clock, Invalid, User};
 pub const MAX_INTERVAL_MINUTES: i64 = 1440;
 pub const MAX_COUNT: i64 = 100;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Reminder {
     pub id: Uuid,
     pub task_id: Uuid,
@@ -25,13 +26,42 @@ pub struct Reminder {
     pub status: Status,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ReminderStatus)]
 pub enum Status {
     Scheduled,
     Done,
     Dropped,
+}
+
+impl Status {
+    pub fn parse(field: &str, text: &str) -> Result<Self, Invalid> {
+        match text {
+            "scheduled" => Ok(Self::Scheduled),
+            "done" => Ok(Self::Done),
+            "dropped" => Ok(Self::Dropped),
+            _ => Err(Invalid::one(field, "one_of", "must be scheduled, done or dropped")),
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Done => "done",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+impl Reminder {
+    /// Holds a reminder that was made elsewhere to the rules of those made here.
+    pub fn check(self) -> Result<Self, Invalid> {
+        let mut checks = Checks::default();
+        checks.take(in_range("repeat_interval_minutes", self.repeat_interval_minutes, MAX_INTERVAL_MINUTES));
+        checks.take(in_range("repeat_count", self.repeat_count, MAX_COUNT));
+        checks.finish(Some(self))
+    }
 }
 
 /// A reminder as somebody asks for it.

@@ -296,7 +296,8 @@ pub struct Filter {
     pub status: Option<Status>,
     pub priority: Option<Priority>,
     pub due: Option<Period>,
-    pub tag: Option<String>,
+    /// All of them, in any case.
+    pub tags: Vec<String>,
     /// Words to find in title and description.
     pub text: Option<String>,
     /// A beginning or an end of the id, or a part of the title: what people type to name a task.
@@ -309,7 +310,7 @@ pub struct FilterDraft<'a> {
     pub status: Option<&'a str>,
     pub priority: Option<&'a str>,
     pub due: Option<&'a str>,
-    pub tag: Option<&'a str>,
+    pub tags: &'a [String],
     pub q: Option<&'a str>,
     pub reference: Option<&'a str>,
 }
@@ -329,7 +330,7 @@ impl FilterDraft<'_> {
             status,
             priority: self.priority.and_then(|word| checks.take(Priority::parse("priority", word))),
             due: self.due.and_then(|text| checks.take(Period::parse("due", text, now, &user.time_zone))),
-            tag: self.tag.and_then(|tag| checks.take(tag_name("tag", tag))),
+            tags: checks.take(tags(self.tags)).unwrap_or_default(),
             text: self.q.and_then(|q| checks.take(text::required_line("q", q, MAX_TITLE))),
             reference: self.reference.and_then(|r| checks.take(text::required_line("ref", r, MAX_TITLE))),
         };

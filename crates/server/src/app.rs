@@ -6,6 +6,7 @@ use std::time::Instant;
 use model::Clock;
 use store::Store;
 use tokio_util::sync::CancellationToken;
+use tools::Tools;
 
 use crate::Settings;
 use crate::auth::revocations::Revocations;
@@ -30,28 +31,36 @@ struct Inner {
 /// The settings and what is made from them; replaced as a whole when the configuration is read again.
 pub(crate) struct InForce {
     pub(crate) settings: Settings,
+    pub(crate) tools: Tools,
     /// `None`: nobody needs a token, everyone is the local user.
     pub(crate) verifier: Option<Verifier>,
     pub(crate) limiter: Option<Limiter>,
 }
 
 impl InForce {
-    fn new(settings: Settings, before: Option<&Self>) -> Self {
+    fn new(settings: Settings, clock: &Clock, before: Option<&Self>) -> Self {
         let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
-        Self { settings, verifier, limiter }
+        let tools = Tools {
+            clock: clock.clone(),
+            limits: settings.tasks,
+            names: settings.tool_names,
+            confirm: settings.confirm,
+        };
+        Self { settings, tools, verifier, limiter }
     }
 }
 
 impl App {
     pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
+        let in_force = InForce::new(settings, &clock, None);
         Self(Arc::new(Inner {
             store,
             clock,
             metrics: Metrics::default(),
             revocations: Revocations::default(),
-            in_force: RwLock::new(Arc::new(InForce::new(settings, None))),
+            in_force: RwLock::new(Arc::new(in_force)),
             started: Instant::now(),
             stopping: CancellationToken::new(),
         }))
@@ -65,9 +74,14 @@ impl App {
         &self.0.clock
     }
 
+    /// What agents can do for a user, under the settings in force.
+    pub fn tools(&self) -> Tools {
+        self.in_force().tools.clone()
+    }
+
     /// Puts new settings into force; requests under way end under the old ones.
     pub fn reload(&self, settings: Settings) {
-        let next = Arc::new(InForce::new(settings, Some(&self.in_force())));
+        let next = Arc::new(InForce::new(settings, self.clock(), Some(&self.in_force())));
         *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 

@@ -22,10 +22,7 @@ pub(crate) fn json<T: DeserializeOwned>(parts: &Parts, body: &[u8]) -> Result<T,
     if text.trim_start().starts_with('[') {
         return Err(Invalid::one("body", "type", "must be a JSON object").into());
     }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| shape(&error))?;
-    reader.end().map_err(|error| Invalid::one("body", "json", format!("must be one JSON value: {error}")))?;
-    Ok(value)
+    Ok(model::json::read(text)?)
 }
 
 fn require_json(parts: &Parts) -> Result<(), Problem> {
@@ -36,28 +33,6 @@ fn require_json(parts: &Parts) -> Result<(), Problem> {
     }
     let detail = "the body must be JSON; send Content-Type: application/json";
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", detail))
-}
-
-/// Says which field has the wrong shape, in words of JSON rather than of Rust.
-fn shape(error: &serde_path_to_error::Error<serde_json::Error>) -> Invalid {
-    let (path, inner) = (error.path().to_string(), error.inner());
-    let message = inner.to_string();
-    let message = message.split(" at line ").next().unwrap_or_default();
-    let named = message.split('`').nth(1).unwrap_or_default();
-    let within = |field: &str| if path == "." { field.to_owned() } else { format!("{path}.{field}") };
-    if !inner.is_data() {
-        return Invalid::one("body", "json", format!("must be valid JSON: {inner}"));
-    }
-    if message.starts_with("missing field") {
-        return Invalid::one(within(named), "required", "must be given");
-    }
-    if message.starts_with("unknown field") {
-        let known = message.split_once("expected ").map_or("no fields", |(_, known)| known).replace('`', "");
-        let field = path.rsplit_once('.').map_or(named.to_owned(), |(outer, _)| format!("{outer}.{named}"));
-        return Invalid::one(field, "unknown", format!("is not known here; known: {known}"));
-    }
-    let field = if path == "." { "body".to_owned() } else { path };
-    Invalid::one(field, "type", format!("has the wrong type or form: {message}"))
 }
 
 /// The parameters of a query string: each known, each at most once.

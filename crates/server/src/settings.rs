@@ -27,6 +27,12 @@ pub struct Settings {
     /// Where a user is when the token does not say.
     pub time_zone: TimeZone,
     pub tasks: task::Limits,
+    /// What the tools for agents are called.
+    pub tool_names: tools::Names,
+    /// What the assistant asks about before it is done.
+    pub confirm: tools::Confirm,
+    /// How many tools one turn of the assistant may call.
+    pub max_tool_calls: usize,
     pub retention: Retention,
 }
 
@@ -61,6 +67,9 @@ impl Default for Settings {
             rate_limit: None,
             time_zone: TimeZone::UTC,
             tasks: task::Limits::default(),
+            tool_names: tools::Names::default(),
+            confirm: tools::Confirm::default(),
+            max_tool_calls: 10,
             retention: Retention { conversations: Some(jiff::SignedDuration::from_hours(30 * 24)) },
         }
     }

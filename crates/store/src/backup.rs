@@ -67,6 +67,22 @@ const TABLES: &[Table] = &[
         columns: &[Text("owner"), Int("step"), Text("task_id"), Text("kind"), Text("before")],
     },
     Table {
+        name: "reminders",
+        key: 2,
+        kept: false,
+        columns: &[
+            Text("owner"),
+            Text("id"),
+            Text("task_id"),
+            Int("remind_at"),
+            Int("repeat_interval_minutes"),
+            Int("repeat_count"),
+            Int("fired_count"),
+            Text("status"),
+            Int("created_at"),
+        ],
+    },
+    Table {
         name: "conversations",
         key: 1,
         kept: false,

@@ -33,6 +33,10 @@ impl Conn {
         matches!(self.0, Inner::Sqlite(_) | Inner::SqliteReader(_))
     }
 
+    pub(crate) fn is_transaction_of_postgres(&self) -> bool {
+        matches!(self.0, Inner::PostgresTx(_))
+    }
+
     pub(crate) async fn all(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<Row>> {
         let statement = statement.into();
         let rows = match &mut self.0 {

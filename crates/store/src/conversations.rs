@@ -44,6 +44,24 @@ pub async fn get(conn: &mut Conn, owner: UserId, id: &Id) -> Result<Conversation
     read(&conn.first((sql, args![owner, id])).await?.ok_or(Error::NotFound)?)
 }
 
+/// The last messages of a conversation, oldest first: none where nothing was said under this id yet. An id that is
+/// another user's is [`Error::NotFound`]. Inside a transaction the next turn of this conversation waits for its end.
+pub async fn open(conn: &mut Conn, owner: UserId, id: &Id, limit: i64) -> Result<Vec<Message>> {
+    if conn.is_transaction_of_postgres() {
+        let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 1))";
+        conn.first((lock, args![id])).await?;
+    }
+    let sql = "SELECT owner FROM conversations WHERE id = $1";
+    let Some(row) = conn.first((sql, args![id])).await? else { return Ok(Vec::new()) };
+    if row.text(0)? != owner.to_string() {
+        return Err(Error::NotFound);
+    }
+    let sql = "SELECT seq, id, role, content, created_at, tool_calls, pending FROM messages \
+               WHERE owner = $1 AND conversation_id = $2 ORDER BY seq DESC LIMIT $3";
+    let rows = conn.all((sql, args![owner, id, limit])).await?;
+    rows.iter().rev().map(|row| read_message(row).map(|(_, message)| message)).collect()
+}
+
 /// One page, the one used last first; `text` is looked for in titles and messages.
 pub async fn list(
     conn: &mut Conn,

@@ -1,12 +1,14 @@
 //! All that belongs to one user: given out, taken in, or erased (OPS-7).
 
+use jiff::Timestamp;
 use model::UserId;
 use model::conversation::{Conversation, Message};
+use model::reminder::Reminder;
 use model::task::Task;
 
 use crate::conn::{Conn, args};
 use crate::undo::Step;
-use crate::{Result, conversations, tasks};
+use crate::{Result, conversations, reminders, tasks};
 
 /// A conversation with everything said in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,15 @@ pub async fn import_tasks(conn: &mut Conn, step: &mut Step, list: &[Task]) -> Re
     Ok(imported)
 }
 
+/// Adds reminders; one whose id the user has already is left alone.
+pub async fn import_reminders(conn: &mut Conn, owner: UserId, list: &[Reminder], now: Timestamp) -> Result<Imported> {
+    let mut imported = Imported::default();
+    for reminder in list {
+        imported.count(reminders::add_if_new(conn, owner, reminder, now).await?);
+    }
+    Ok(imported)
+}
+
 /// Adds conversations; one whose id is taken is left alone.
 pub async fn import_conversations(conn: &mut Conn, owner: UserId, list: &[Dialogue]) -> Result<Imported> {
     let mut imported = Imported::default();
@@ -45,6 +56,7 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
     for sql in [
         "DELETE FROM tasks WHERE owner = $1",
         "DELETE FROM task_changes WHERE owner = $1",
+        "DELETE FROM reminders WHERE owner = $1",
         "DELETE FROM messages WHERE owner = $1",
         "DELETE FROM conversations WHERE owner = $1",
         "DELETE FROM idempotency_keys WHERE owner = $1",

@@ -16,6 +16,7 @@ pub mod lock;
 mod migrations;
 pub mod page;
 mod postgres;
+pub mod reminders;
 mod sqlite;
 pub mod tasks;
 pub mod tokens;

@@ -10,7 +10,10 @@ use crate::conn::{Conn, args};
 use crate::{Error, Result};
 
 /// Every step of the schema. A step that was released is never edited; the next one is added.
-const STEPS: &[(i64, &str)] = &[(1, include_str!("migrations/0001_tasks_and_conversations.sql"))];
+const STEPS: &[(i64, &str)] = &[
+    (1, include_str!("migrations/0001_tasks_and_conversations.sql")),
+    (2, include_str!("migrations/0002_reminders.sql")),
+];
 
 /// The version of the schema that this program writes.
 pub(crate) const VERSION: i64 = STEPS[STEPS.len() - 1].0;

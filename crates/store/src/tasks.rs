@@ -44,6 +44,14 @@ pub async fn list(
     Ok(Page::cut(tasks, limit, |task| Cursor { sort: task.created_at.as_microsecond(), id: task.id.to_string() }))
 }
 
+/// How many tasks a list would show in all.
+pub async fn count(conn: &mut Conn, owner: UserId, filter: &Filter) -> Result<i64> {
+    let mut select = Statement::default();
+    select.push("SELECT COUNT(*) FROM tasks WHERE owner = ").bind(owner);
+    restrict(&mut select, filter);
+    conn.all(select).await?.first().map_or(Ok(0), |row| row.int(0))
+}
+
 /// Applies a change; one that says nothing new leaves no step.
 pub async fn change(conn: &mut Conn, step: &mut Step, id: Uuid, change: &Change, now: Timestamp) -> Result<Task> {
     let owner = step.owner();
@@ -138,7 +146,7 @@ fn restrict(select: &mut Statement<'_>, filter: &Filter) {
     if let Some(priority) = filter.priority {
         select.push(" AND priority = ").bind(priority.as_str());
     }
-    if let Some(tag) = &filter.tag {
+    for tag in &filter.tags {
         select
             .push(" AND tag_keys LIKE ")
             .bind(containing(&format!("\n{}\n", tag.to_lowercase())))

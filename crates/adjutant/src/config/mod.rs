@@ -17,6 +17,7 @@ use jiff::tz::TimeZone;
 use secrecy::{ExposeSecret, SecretString};
 use server::settings::{Auth, Rate};
 use store::{Durability, Location};
+use tools::{Confirm, Names};
 use tracing::level_filters::LevelFilter;
 
 pub(crate) use layers::{Layers, Origin, Value};
@@ -106,6 +107,12 @@ impl Config {
                 .parsed("assistant.time_zone", "a time zone such as Europe/Berlin", |name| TimeZone::get(name).ok())
                 .unwrap_or_else(TimeZone::system),
             tasks: model::task::Limits { max_title_chars: reader.size("tasks.max_title_chars", 1, 2000) },
+            tool_names: reader.word("tasks.tool_names", &[("task", Names::Task), ("todo", Names::Todo)]),
+            confirm: reader.word(
+                "assistant.confirm",
+                &[("destructive", Confirm::Destructive), ("bulk", Confirm::Bulk), ("never", Confirm::Never)],
+            ),
+            max_tool_calls: reader.size("assistant.max_tool_calls", 1, 100),
             retention: store::housekeeping::Retention {
                 conversations: match reader.number("retention.conversation_days", 0, 36_500) {
                     0 => None,

@@ -88,6 +88,19 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "\"Europe/Berlin\"",
         "Where users are when their token does not say; the system's by default.",
     ),
+    setting(
+        "assistant.confirm",
+        Text("destructive"),
+        "\"destructive\"",
+        "What the assistant asks about first: destructive (deletions, and whatever touches several tasks), bulk, never.",
+    ),
+    setting("assistant.max_tool_calls", Number(10), "10", "How many tools one turn may call."),
+    setting(
+        "tasks.tool_names",
+        Text("task"),
+        "\"task\"",
+        "What the tools are called: task (add_task …) or todo (create_todo …).",
+    ),
     setting("tasks.max_title_chars", Number(200), "200", "The longest title of a task."),
     setting(
         "retention.conversation_days",

@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use model::conversation::{Conversation, Message};
 use model::invalid::Checks;
+use model::reminder::Reminder;
 use model::task::{Filter, Task};
 use model::{Invalid, UserId};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub(super) struct Document {
     #[serde(default)]
     tasks: Vec<Task>,
     #[serde(default)]
+    reminders: Vec<Reminder>,
+    #[serde(default)]
     conversations: Vec<Told>,
 }
 
@@ -50,6 +53,7 @@ struct Told {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Imported {
     tasks: Count,
+    reminders: Count,
     conversations: Count,
 }
 
@@ -61,7 +65,7 @@ struct Count {
     skipped: usize,
 }
 
-/// All tasks and conversations of the user, as one document.
+/// All tasks, reminders and conversations of the user, as one document.
 #[utoipa::path(get, path = "/api/data", tag = "data", responses((status = 200, body = Document)))]
 pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
     let snapshot = app.store().snapshot().await?;
@@ -80,6 +84,19 @@ async fn write(mut conn: Snapshot, owner: UserId, head: String, out: &Out) -> st
         let page = store::tasks::list(&mut conn, owner, &Filter::default(), cursor.as_ref(), MAX_LIMIT).await?;
         for task in &page.rows {
             out.send(format!("{between}{}", json(task)?)).await?;
+            between = ",";
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    out.send("],\"reminders\":[".to_owned()).await?;
+    (cursor, between) = (None, "");
+    loop {
+        let page = store::reminders::list(&mut conn, owner, cursor.as_ref(), MAX_LIMIT).await?;
+        for reminder in &page.rows {
+            out.send(format!("{between}{}", json(reminder)?)).await?;
             between = ",";
         }
         cursor = page.next;
@@ -132,15 +149,17 @@ fn json<T: Serialize>(value: &T) -> store::Result<String> {
 )]
 pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Problem> {
     let Import(document) = std::mem::take(&mut change.body);
-    let (tasks, dialogues) = check(document, &change.app)?;
-    let owner = change.user.id;
+    let (tasks, reminders, dialogues) = check(document, &change.app)?;
+    let (owner, now) = (change.user.id, change.app.clock().now());
     change
         .carry_out("data", move |conn| {
             Box::pin(async move {
                 let mut step = Step::begin(conn, owner).await?;
                 let tasks = store::data::import_tasks(conn, &mut step, &tasks).await?;
+                let reminders = store::data::import_reminders(conn, owner, &reminders, now).await?;
                 let conversations = store::data::import_conversations(conn, owner, &dialogues).await?;
-                Ok(Answer::Ok(Imported { tasks: tasks.into(), conversations: conversations.into() }))
+                let (tasks, reminders, conversations) = (tasks.into(), reminders.into(), conversations.into());
+                Ok(Answer::Ok(Imported { tasks, reminders, conversations }))
             })
         })
         .await
@@ -161,7 +180,7 @@ impl RequestBody for Import {
 }
 
 /// Holds what comes from outside to the same rules as everything else.
-fn check(document: Option<Document>, app: &App) -> Result<(Vec<Task>, Vec<Dialogue>), Invalid> {
+fn check(document: Option<Document>, app: &App) -> Result<(Vec<Task>, Vec<Reminder>, Vec<Dialogue>), Invalid> {
     let mut checks = Checks::default();
     let document = document.ok_or_else(|| Invalid::one("body", "required", "must be given"))?;
     if document.adjutant_export != FORMAT {
@@ -171,6 +190,10 @@ fn check(document: Option<Document>, app: &App) -> Result<(Vec<Task>, Vec<Dialog
     let mut tasks = Vec::with_capacity(document.tasks.len());
     for (at, task) in document.tasks.into_iter().enumerate() {
         tasks.extend(checks.take(within(format!("tasks[{at}]"), task.check(limits))));
+    }
+    let mut reminders = Vec::with_capacity(document.reminders.len());
+    for (at, reminder) in document.reminders.into_iter().enumerate() {
+        reminders.extend(checks.take(within(format!("reminders[{at}]"), reminder.check())));
     }
     let mut dialogues = Vec::with_capacity(document.conversations.len());
     for (at, Told { conversation, messages }) in document.conversations.into_iter().enumerate() {
@@ -183,7 +206,7 @@ fn check(document: Option<Document>, app: &App) -> Result<(Vec<Task>, Vec<Dialog
             .collect();
         dialogues.extend(conversation.map(|conversation| Dialogue { conversation, messages }));
     }
-    checks.finish(Some((tasks, dialogues)))
+    checks.finish(Some((tasks, reminders, dialogues)))
 }
 
 fn within<T>(place: String, result: Result<T, Invalid>) -> Result<T, Invalid> {

@@ -51,15 +51,20 @@ pub(super) async fn list(
 ) -> Result<Json<Tasks>, Problem> {
     let known = ["status", "priority", "due", "tag", "q", "ref", "limit", "cursor"];
     let query = Query::read(query.as_deref(), &known)?;
+    let tags: Vec<_> = query.text("tag").map(str::to_owned).into_iter().collect();
     let draft = FilterDraft {
         status: query.text("status"),
         priority: query.text("priority"),
         due: query.text("due"),
-        tag: query.text("tag"),
+        tags: &tags,
         q: query.text("q"),
         reference: query.text("ref"),
     };
-    let filter = draft.check(app.clock().now(), &user)?;
+    let filter = draft.check(app.clock().now(), &user).map_err(|mut invalid| {
+        let tag = invalid.violations.iter_mut().find(|violation| violation.field == "tags[0]");
+        tag.into_iter().for_each(|violation| violation.field = "tag".to_owned());
+        invalid
+    })?;
     let (limit, cursor) = query.page()?;
     let mut reader = app.store().reader().await?;
     let page = store::tasks::list(&mut reader, user.id, &filter, cursor.as_ref(), limit).await?;

@@ -7,7 +7,13 @@ use store::{Error, Location, tasks};
 
 use crate::{Bench, on_both, write};
 
-on_both!(everything_comes_back, half_a_backup_changes_nothing, every_table_is_in_it, a_snapshot_stands_still);
+on_both!(
+    everything_comes_back,
+    one_of_an_older_schema_comes_back,
+    half_a_backup_changes_nothing,
+    every_table_is_in_it,
+    a_snapshot_stands_still
+);
 
 async fn backup(bench: &Bench) -> String {
     let mut backup = Backup::begin(&bench.store, bench.now()).await.unwrap();
@@ -62,6 +68,21 @@ async fn everything_comes_back(bench: Bench) {
     assert_eq!(ours, theirs);
 }
 
+async fn one_of_an_older_schema_comes_back(bench: Bench) {
+    // OPS-7; the first schema had no reminders
+    bench.add(bench.alice, bench.titled("kept")).await;
+    let text = backup(&bench).await;
+    let header = format!(
+        "\"schema\":{}",
+        serde_json::from_str::<serde_json::Value>(text.lines().next().unwrap()).unwrap()["schema"]
+    );
+    let old: Vec<_> = text.lines().filter(|line| !line.contains("\"table\":\"reminders\"")).collect();
+    let old = resealed(&format!("{}\n", old.join("\n")).replacen(&header, "\"schema\":1", 1));
+    assert_ne!(old, text);
+    restored(&bench, &old).await.unwrap();
+    assert_eq!(titles(&bench).await, ["kept"]);
+}
+
 async fn half_a_backup_changes_nothing(bench: Bench) {
     for n in 0..3 {
         bench.add(bench.alice, bench.titled(&n.to_string())).await;
@@ -70,7 +91,7 @@ async fn half_a_backup_changes_nothing(bench: Bench) {
     let lines: Vec<_> = text.lines().collect();
     let without_a_row = text.replacen(lines[3], "", 1).replacen("\n\n", "\n", 1);
     let edited = text.replace("\"pending\"", "\"completed\"");
-    let newer = text.replace("\"schema\":1", "\"schema\":99");
+    let newer = text.replacen("\"schema\":", "\"schema\":99", 1);
     let foreign = text.replace("\"table\":\"tasks\"", "\"table\":\"users; DROP TABLE tasks\"");
     let cut = &text[..text.len() / 2];
     let short = resealed(&text.replacen("\"pending\",", "", 1));

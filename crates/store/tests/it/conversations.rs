@@ -53,6 +53,10 @@ async fn messages_are_kept_in_order(bench: Bench) {
     let rest = conversations::messages(&mut reader, bench.alice, &id, first.next.as_ref(), 3).await.unwrap();
     assert_eq!([first.rows, rest.rows].concat(), said);
     assert_eq!(rest.next, None);
+    let opened = conversations::open(&mut reader, bench.alice, &id, 3).await.unwrap();
+    assert_eq!(opened, said[1..], "the last ones, oldest first");
+    let unknown = conversations::open(&mut reader, bench.alice, &"conv_2".parse().unwrap(), 3).await.unwrap();
+    assert_eq!(unknown, []);
 }
 
 async fn lists_are_searched_and_paged(bench: Bench) {
@@ -80,6 +84,7 @@ async fn a_taken_id_is_not_found(bench: Bench) {
     assert!(matches!(conversations::get(&mut reader, bench.bob, &id).await, Err(Error::NotFound)));
     let rows = conversations::messages(&mut reader, bench.bob, &id, None, 50).await.unwrap().rows;
     assert_eq!(rows, [], "not a word of another's conversation");
+    assert!(matches!(conversations::open(&mut reader, bench.bob, &id, 50).await, Err(Error::NotFound)));
     assert!(conversations::list(&mut reader, bench.bob, None, None, 50).await.unwrap().rows.is_empty());
     let (bob, other) = (bench.bob, id.clone());
     assert!(matches!(write!(bench, tx => conversations::delete(tx, bob, &other)), Err(Error::NotFound)));

@@ -9,6 +9,7 @@ mod data;
 mod housekeeping;
 mod idempotency;
 mod migrations;
+mod reminders;
 mod tasks;
 mod tokens;
 mod undo;

@@ -62,7 +62,10 @@ async fn filters(bench: Bench) {
     assert_eq!(shown(FilterDraft { due: Some("2026-01-11"), ..none }).await, ["sunday"]);
     assert_eq!(shown(FilterDraft { due: Some("this_week"), ..none }).await, ["today", "tonight", "sunday", "past"]);
     assert_eq!(shown(FilterDraft { due: Some("overdue"), ..none }).await, ["past"]);
-    assert_eq!(shown(FilterDraft { tag: Some("#WORK"), ..none }).await, ["today"], "not the workshop");
+    let tags = ["#WORK".to_owned()];
+    assert_eq!(shown(FilterDraft { tags: &tags, ..none }).await, ["today"], "not the workshop");
+    let tags = ["work".to_owned(), "home".to_owned()];
+    assert!(shown(FilterDraft { tags: &tags, ..none }).await.is_empty(), "all of them");
     assert_eq!(shown(FilterDraft { q: Some("GRÖSSE"), ..none }).await, [""; 0], "ß is not ss");
     assert_eq!(shown(FilterDraft { q: Some("GRÖ"), ..none }).await, ["past"]);
     assert_eq!(shown(FilterDraft { q: Some("100%"), ..none }).await, ["past"]);

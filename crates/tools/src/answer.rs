@@ -1,0 +1,122 @@
+//! What a tool answers: S3's flat form, with `success`, the thing itself, or `error{code,message}`.
+
+use model::Invalid;
+use serde_json::{Value, json};
+
+use crate::Tool;
+
+pub const VALIDATION_ERROR: &str = "VALIDATION_ERROR";
+pub const NOT_FOUND: &str = "NOT_FOUND";
+pub const UNKNOWN_TOOL: &str = "UNKNOWN_TOOL";
+pub const CONFIRMATION_REQUIRED: &str = "CONFIRMATION_REQUIRED";
+pub const UNAVAILABLE: &str = "UNAVAILABLE";
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer(Value);
+
+/// Why a call was not carried out.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    code: &'static str,
+    message: String,
+}
+
+pub(crate) enum Error {
+    Failure(Failure),
+    Store(store::Error),
+}
+
+impl Failure {
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(invalid: Invalid) -> Self {
+        Self::Failure(Failure::new(VALIDATION_ERROR, invalid.to_string()))
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::NotFound => Self::Failure(Failure::new(NOT_FOUND, "There is no such task.")),
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl Answer {
+    /// `data` is an object with `success: true`.
+    pub(crate) fn done(data: Value) -> Self {
+        Self(data)
+    }
+
+    pub fn failed(failure: Failure) -> Self {
+        Self(json!({"success": false, "error": {"code": failure.code, "message": failure.message}}))
+    }
+
+    /// What another program answered, taken for what it says about itself.
+    pub fn from_outside(data: Value) -> Self {
+        Self(data)
+    }
+
+    pub fn data(&self) -> &Value {
+        &self.0
+    }
+
+    pub fn into_data(self) -> Value {
+        self.0
+    }
+
+    pub fn is_success(&self) -> bool {
+        self.0["success"].as_bool().unwrap_or(true)
+    }
+
+    /// The code and the message of a failure.
+    pub fn error(&self) -> Option<(&str, &str)> {
+        let error = self.0.get("error")?;
+        Some((error["code"].as_str().unwrap_or_default(), error["message"].as_str().unwrap_or_default()))
+    }
+
+    /// The answer in the words that S3 gives to a model.
+    pub fn text(&self, tool: Tool) -> String {
+        if let Some((_, message)) = self.error() {
+            return format!("Error: {message}");
+        }
+        let named = |verb: &str| {
+            let text = |key: &str| self.0[key].as_str().unwrap_or_default();
+            format!("{verb} task '{}' (ID: {})", text("title"), text("task_id"))
+        };
+        match tool {
+            Tool::Add => named("Created"),
+            Tool::Complete => named("Completed"),
+            Tool::Update => named("Updated"),
+            Tool::Delete => named("Deleted"),
+            Tool::Remind => {
+                format!("{} at {}", named("Scheduled a reminder for"), self.0["remind_at"].as_str().unwrap_or_default())
+            }
+            Tool::CompleteSeveral => format!("Completed {}", self.listed()),
+            Tool::DeleteSeveral => format!("Deleted {}", self.listed()),
+            Tool::Undo => {
+                format!("Took back what was {}: {}", self.0["undone"].as_str().unwrap_or_default(), self.listed())
+            }
+            Tool::List if self.0["count"] == 0 => "You have no such tasks.".to_owned(),
+            Tool::List => format!("You have {}", self.listed()),
+        }
+    }
+
+    fn listed(&self) -> String {
+        let tasks = self.0["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let total = self.0["total"].as_u64().or(self.0["count"].as_u64()).unwrap_or_default();
+        let mut text = format!("{total} {}:", if total == 1 { "task" } else { "tasks" });
+        for (n, task) in tasks.iter().enumerate() {
+            let mark = if task["status"] == "completed" { '✓' } else { ' ' };
+            let (title, id) = (task["title"].as_str().unwrap_or_default(), task["id"].as_str().unwrap_or_default());
+            text.push_str(&format!("\n{}. [{mark}] {title} (ID: {id})", n + 1));
+        }
+        text
+    }
+}

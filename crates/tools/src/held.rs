@@ -1,0 +1,123 @@
+//! Acts that wait for the user's consent: bound to the tasks they were resolved to, released only by their phrase.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::Arguments;
+
+/// Everything that waits after one message of the assistant. Kept with that message, and nowhere else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// What the user must say, word for word.
+    pub phrase: String,
+    pub acts: Vec<Act>,
+}
+
+/// One call that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Act {
+    pub tool: String,
+    /// With the ids it was resolved to, whatever they were called.
+    pub arguments: Arguments,
+    pub targets: Vec<Target>,
+    /// Whether one command touches several tasks.
+    pub bulk: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    pub id: Uuid,
+    pub title: String,
+}
+
+/// What releases the deletion of one task (S1).
+pub const YES_DELETE: &str = "yes delete";
+
+impl Held {
+    /// Nothing where nothing waits. Several single deletions go by one phrase; a bulk act names its own, with how many.
+    pub fn of(acts: Vec<Act>) -> Option<Self> {
+        let bulk: Vec<&Act> = acts.iter().filter(|act| act.bulk).collect();
+        let phrase = match bulk.as_slice() {
+            [] if acts.is_empty() => return None,
+            [] => YES_DELETE.to_owned(),
+            _ => {
+                let count: usize = acts.iter().map(|act| act.targets.len()).sum();
+                let verb = if bulk.iter().all(|act| act.tool.starts_with("complete")) { "complete" } else { "delete" };
+                format!("yes {verb} {count} {}", if count == 1 { "task" } else { "tasks" })
+            }
+        };
+        Some(Self { phrase, acts })
+    }
+
+    /// What was kept outside of this program may have been changed there: the phrase is not taken from it.
+    pub fn from_outside(value: serde_json::Value) -> Option<Self> {
+        let held: Self = serde_json::from_value(value).ok()?;
+        Self::of(held.acts)
+    }
+
+    pub fn is_released_by(&self, message: &str) -> bool {
+        normal(message) == self.phrase
+    }
+}
+
+impl Act {
+    pub(crate) fn one(tool: &str, key: &str, target: Target) -> Self {
+        let arguments = Arguments::from_iter([(key.to_owned(), json!(target.id))]);
+        Self { tool: tool.to_owned(), arguments, targets: vec![target], bulk: false }
+    }
+
+    pub(crate) fn several(tool: &str, key: &str, targets: Vec<Target>) -> Self {
+        let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
+        let arguments = Arguments::from_iter([(key.to_owned(), json!(ids))]);
+        Self { tool: tool.to_owned(), arguments, targets, bulk: true }
+    }
+}
+
+/// Lower case, without quotes, commas and punctuation at the end (AGENT-7); white space counts once.
+fn normal(message: &str) -> String {
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | ',');
+    let plain: String = message.chars().filter(|c| !is_quote(*c)).collect::<String>().to_lowercase();
+    let words = plain.trim().trim_end_matches(['.', '!', '?', '…']).split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(count: usize, bulk: bool) -> Held {
+        let targets = vec![Target { id: Uuid::nil(), title: "milk".into() }; count];
+        let act = Act { tool: "delete_task".into(), arguments: Arguments::new(), targets, bulk };
+        Held::of(vec![act]).unwrap()
+    }
+
+    #[test]
+    fn only_the_phrase_releases() {
+        // AGENT-7
+        for yes in ["yes delete", "Yes, delete!", "'YES DELETE'", "“yes delete”.", "  yes   delete "] {
+            assert!(held(1, false).is_released_by(yes), "{yes}");
+        }
+        for no in
+            ["yes", "delete", "yes delete it", "should I say yes delete", "yes, delete the milk", "yes delete 1 task"]
+        {
+            assert!(!held(1, false).is_released_by(no), "{no}");
+        }
+        assert!(held(3, true).is_released_by("Yes delete 3 tasks."));
+        assert!(!held(3, true).is_released_by("yes delete"));
+        assert!(!held(3, true).is_released_by("yes delete 4 tasks"));
+    }
+
+    #[test]
+    fn a_phrase_from_outside_is_not_believed() {
+        // AGENT-7
+        let mut value = serde_json::to_value(held(1, false)).unwrap();
+        value["phrase"] = "ok".into();
+        assert_eq!(Held::from_outside(value).unwrap().phrase, YES_DELETE);
+        assert_eq!(Held::from_outside(json!({"phrase": "ok", "acts": []})), None);
+        assert_eq!(Held::from_outside(json!("nonsense")), None);
+    }
+}

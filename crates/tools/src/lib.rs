@@ -1,0 +1,166 @@
+//! The toolbox: what an agent can do for a user with tasks and reminders. One set of handlers behind every door: the
+//! assistant's own loop, and MCP.
+//!
+//! The user comes from whoever opened the door, never from the arguments of a call. What destroys is held until somebody
+//! has consented; each door asks in its own way.
+
+pub mod answer;
+pub mod catalog;
+pub mod held;
+mod reminders;
+mod tasks;
+
+use model::{Clock, User, task};
+use serde_json::{Map, Value};
+use store::{Conn, Store};
+
+pub use answer::Answer;
+pub use catalog::{Names, Spec, Tool};
+pub use held::{Act, Held, Target};
+
+use answer::Failure;
+
+/// The arguments of a call, by name.
+pub type Arguments = Map<String, Value>;
+
+/// What holds for every user.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    pub clock: Clock,
+    pub limits: task::Limits,
+    pub names: Names,
+    pub confirm: Confirm,
+}
+
+/// What waits for a confirmation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Confirm {
+    /// Every deletion, and every change to several tasks at once.
+    #[default]
+    Destructive,
+    /// Only what touches several tasks at once.
+    Bulk,
+    Never,
+}
+
+/// Whether the user has agreed to exactly this act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    Missing,
+    Given,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Done(Answer),
+    /// Nothing was changed: this waits for the user's consent.
+    Held(Act),
+}
+
+/// The tools in the hand of one user.
+pub struct Toolbox<'a> {
+    tools: &'a Tools,
+    user: &'a User,
+    hold: Hold<'a>,
+}
+
+/// What the tools work on.
+enum Hold<'a> {
+    /// Every call is a transaction of its own.
+    Store(&'a Store),
+    /// All calls are part of one that the caller commits.
+    Transaction(&'a mut Conn),
+}
+
+impl Tools {
+    pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
+        Toolbox { tools: self, user, hold: Hold::Store(store) }
+    }
+
+    /// Nothing that these tools do is there before the transaction is committed.
+    pub fn within<'a>(&'a self, user: &'a User, conn: &'a mut Conn) -> Toolbox<'a> {
+        Toolbox { tools: self, user, hold: Hold::Transaction(conn) }
+    }
+}
+
+impl Toolbox<'_> {
+    /// What there is to call.
+    pub fn specs(&self) -> &'static [Spec] {
+        catalog::of(self.tools.names)
+    }
+
+    /// Carries one call out. What the caller did wrong is an [`Answer`]; an error is the database's.
+    pub async fn call(&mut self, name: &str, mut arguments: Arguments, consent: Consent) -> store::Result<Outcome> {
+        let Some(spec) = self.specs().iter().find(|spec| spec.name == name) else {
+            let failure = Failure::new(answer::UNKNOWN_TOOL, format!("There is no tool named '{name}'."));
+            return Ok(Outcome::Done(Answer::failed(failure)));
+        };
+        // Whose tasks these are, and whether the user agreed, is not for the caller to say.
+        arguments.remove("user_id");
+        arguments.remove("confirmation");
+        catalog::rename(self.tools.names, &mut arguments);
+        let call = Call { tools: self.tools, user: self.user.clone(), tool: spec.tool, arguments, consent };
+        match &mut self.hold {
+            Hold::Transaction(conn) => call.carry_out(conn).await,
+            Hold::Store(store) if spec.read_only => call.carry_out(&mut store.reader().await?).await,
+            Hold::Store(store) => {
+                let (tools, user) = (self.tools.clone(), self.user.clone());
+                let Call { tool, arguments, .. } = call;
+                store
+                    .write(move |conn| {
+                        Box::pin(
+                            async move { Call { tools: &tools, user, tool, arguments, consent }.carry_out(conn).await },
+                        )
+                    })
+                    .await
+            }
+        }
+    }
+}
+
+/// One call on its way to its handler.
+struct Call<'a> {
+    tools: &'a Tools,
+    user: User,
+    tool: Tool,
+    arguments: Arguments,
+    consent: Consent,
+}
+
+impl Call<'_> {
+    async fn carry_out(self, conn: &mut Conn) -> store::Result<Outcome> {
+        let result = match self.tool {
+            Tool::Add => tasks::add(self, conn).await,
+            Tool::List => tasks::list(self, conn).await,
+            Tool::Complete => tasks::complete(self, conn).await,
+            Tool::Update => tasks::update(self, conn).await,
+            Tool::Delete => tasks::delete(self, conn).await,
+            Tool::CompleteSeveral | Tool::DeleteSeveral => tasks::several(self, conn).await,
+            Tool::Remind => reminders::schedule(self, conn).await,
+            Tool::Undo => tasks::undo(self, conn).await,
+        };
+        match result {
+            Ok(outcome) => Ok(outcome),
+            Err(answer::Error::Failure(failure)) => Ok(Outcome::Done(Answer::failed(failure))),
+            Err(answer::Error::Store(error)) => Err(error),
+        }
+    }
+
+    /// The arguments as the handler wants them.
+    fn read<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, answer::Error> {
+        // Absent and null are the same to most models.
+        let mut arguments = std::mem::take(&mut self.arguments);
+        arguments.retain(|_, value| !value.is_null());
+        Ok(model::json::from_value(Value::Object(arguments))?)
+    }
+
+    fn must_ask(&self, several: bool) -> bool {
+        self.consent == Consent::Missing
+            && match self.tools.confirm {
+                Confirm::Never => false,
+                Confirm::Bulk => several,
+                Confirm::Destructive => several || self.tool == Tool::Delete,
+            }
+    }
+}
