@@ -48,7 +48,8 @@ pub struct Command {
     /// The new task's title; for an update the title it is to get.
     pub title: Option<String>,
     pub description: Option<String>,
-    /// When the new task is due, what an update changes that to, or when a reminder is to fire.
+    /// When the new task is due, what an update changes that to, when a reminder is to fire, or the day that a list's
+    /// filter means by "tomorrow".
     pub when: Option<When>,
     /// An RRULE.
     pub recurrence: Option<String>,
@@ -69,6 +70,29 @@ pub struct Command {
     pub missing: Option<Missing>,
 }
 
+impl Command {
+    /// A command of which nothing but the intent is known.
+    pub fn new(intent: Intent, confidence: f64) -> Self {
+        Self {
+            intent,
+            confidence,
+            title: None,
+            description: None,
+            when: None,
+            recurrence: None,
+            priority: None,
+            tags: Vec::new(),
+            status: None,
+            clear: Vec::new(),
+            target: None,
+            filter: Filter::default(),
+            repeat_interval_minutes: None,
+            repeat_count: None,
+            missing: None,
+        }
+    }
+}
+
 /// A point in time as people mean it, on the wall clock of the zone it was read in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -82,6 +106,17 @@ pub enum Field {
     Due,
     Recurrence,
     Tags,
+}
+
+impl Field {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Description => "description",
+            Self::Due => "due_date",
+            Self::Recurrence => "recurrence",
+            Self::Tags => "tags",
+        }
+    }
 }
 
 /// How an existing task is named.

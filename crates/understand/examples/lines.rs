@@ -1,0 +1,37 @@
+//! Reads utterances from stdin, one a line (plain, or `{"text", "now"}`), and prints what is read in each as JSON.
+//!
+//! For measuring with a scorer; the product's own command is `adjutant understand`.
+
+use std::io::{self, BufRead, BufWriter, Write};
+
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+
+fn main() -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let standard = instant("2025-12-21T12:00:00Z").unwrap_or_default();
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (text, now) = match serde_json::from_str::<serde_json::Value>(&line) {
+            Ok(value) if line.starts_with('{') => {
+                let now = value["now"].as_str().and_then(instant);
+                (value["text"].as_str().unwrap_or_default().to_owned(), now.unwrap_or_else(|| standard.clone()))
+            }
+            _ => (line, standard.clone()),
+        };
+        serde_json::to_writer(&mut out, &understand::to_json(&understand::read(&text, &now)))?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The wall clock of the text; an offset in it only says which zone's clock that is.
+fn instant(text: &str) -> Option<Zoned> {
+    if let Ok(at) = text.parse::<jiff::civil::DateTime>() {
+        return at.to_zoned(TimeZone::UTC).ok();
+    }
+    let pieces = jiff::fmt::temporal::Pieces::parse(text).ok()?;
+    let offset = pieces.to_numeric_offset().map_or(TimeZone::UTC, TimeZone::fixed);
+    let at = pieces.date().to_datetime(pieces.time()?);
+    at.to_zoned(offset).ok()
+}

@@ -1,0 +1,220 @@
+//! What a task gets beside its title: priority, tags, a description. Takes the tokens that say so.
+
+use model::task::Priority;
+
+use crate::clause::Clause;
+use crate::lexicon;
+
+/// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
+const PRIORITIES: &[(&str, Priority)] = &[
+    ("set it as high priority", Priority::High),
+    ("set it as low priority", Priority::Low),
+    ("make it high priority", Priority::High),
+    ("make it low priority", Priority::Low),
+    ("make it urgent", Priority::High),
+    ("mark it as urgent", Priority::High),
+    ("mark it urgent", Priority::High),
+    ("mark it as important", Priority::High),
+    ("it's urgent", Priority::High),
+    ("it is urgent", Priority::High),
+    ("this is urgent", Priority::High),
+    ("it's important", Priority::High),
+    ("as high priority", Priority::High),
+    ("as low priority", Priority::Low),
+    ("as medium priority", Priority::Medium),
+    ("as urgent", Priority::High),
+    ("with high priority", Priority::High),
+    ("with a high priority", Priority::High),
+    ("with low priority", Priority::Low),
+    ("with a low priority", Priority::Low),
+    ("with medium priority", Priority::Medium),
+    ("with normal priority", Priority::Medium),
+    ("with top priority", Priority::High),
+    ("with highest priority", Priority::High),
+    ("with urgent priority", Priority::High),
+    ("high priority", Priority::High),
+    ("high-priority", Priority::High),
+    ("top priority", Priority::High),
+    ("top-priority", Priority::High),
+    ("highest priority", Priority::High),
+    ("urgent priority", Priority::High),
+    ("critical priority", Priority::High),
+    ("low priority", Priority::Low),
+    ("low-priority", Priority::Low),
+    ("lowest priority", Priority::Low),
+    ("medium priority", Priority::Medium),
+    ("medium-priority", Priority::Medium),
+    ("normal priority", Priority::Medium),
+    ("priority is high", Priority::High),
+    ("priority is low", Priority::Low),
+    ("priority high", Priority::High),
+    ("priority low", Priority::Low),
+    ("priority medium", Priority::Medium),
+    ("priority : high", Priority::High),
+    ("priority : low", Priority::Low),
+    ("priority : medium", Priority::Medium),
+    ("high prio", Priority::High),
+    ("low prio", Priority::Low),
+    ("prio high", Priority::High),
+    ("prio low", Priority::Low),
+    ("! high", Priority::High),
+    ("! low", Priority::Low),
+    ("! medium", Priority::Medium),
+    ("not urgent", Priority::Low),
+    ("no rush", Priority::Low),
+    ("whenever i can", Priority::Low),
+    ("very urgent", Priority::High),
+    ("really urgent", Priority::High),
+    ("urgently", Priority::High),
+    ("urgent", Priority::High),
+    ("very important", Priority::High),
+    ("really important", Priority::High),
+    ("important", Priority::High),
+    ("critical", Priority::High),
+    ("as soon as possible", Priority::High),
+    ("asap", Priority::High),
+];
+
+/// The priority said at token `i`, and its length.
+pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
+    PRIORITIES.iter().find_map(|(phrase, priority)| clause.phrase(i, &[phrase]).map(|n| (*priority, n)))
+}
+
+/// Takes a priority that stands at the head or the end of the stretch, where it is no part of a title.
+pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Priority> {
+    for i in from..to {
+        if clause.is_taken(i) || clause.words.is_quoted(i) {
+            continue;
+        }
+        let Some((priority, n)) = priority_at(clause, i) else { continue };
+        let compound = n > 1 || matches!(clause.at(i), "asap" | "urgently");
+        let first =
+            clause.is_spent(from..i) && (lexicon::noun(clause.words, i + n).is_some() || clause.at(i + n) == ":");
+        let last = clause.is_spent(i + n..to) || closes_clause(clause.at(i + n));
+        if compound || first || last {
+            let joint = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "and" | "," | "(")).unwrap_or(i);
+            let joint = joint.checked_sub(1).filter(|k| joint < i && clause.at(*k) == ",").unwrap_or(joint);
+            clause.take(joint.max(from)..i + n);
+            return Some(priority);
+        }
+    }
+    None
+}
+
+fn closes_clause(word: &str) -> bool {
+    matches!(word, "because" | "," | ")" | "-")
+}
+
+/// Takes "#work", "tagged work", "with tag work and home", "tags: a, b".
+pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
+    const LEADS: &[&str] = &[
+        "and tag it with",
+        "and tag it as",
+        "tag it with",
+        "tag it as",
+        "tag it",
+        "tagged with",
+        "tagged as",
+        "tagged",
+        "with the tags",
+        "with the tag",
+        "with tags",
+        "with tag",
+        "with a tag",
+        "with the label",
+        "with label",
+        "labeled",
+        "labelled",
+        "tags :",
+        "tag :",
+        "with category",
+    ];
+    let mut tags = Vec::new();
+    let mut i = from;
+    while i < to {
+        if clause.at(i) == "#"
+            && clause.words.is_word(i + 1)
+            && clause.words.touches_next(i)
+            && clause.at(i + 1).starts_with(|c: char| !c.is_ascii_digit())
+        {
+            tags.push(clause.words.text(i + 1..i + 2).to_owned());
+            clause.take(i..i + 2);
+            i += 2;
+        } else if let Some(n) = clause.phrase(i, LEADS).filter(|n| i > from && i + n < to) {
+            i = tag_list(clause, i, i + n, to, &mut tags);
+        } else {
+            i += 1;
+        }
+    }
+    tags
+}
+
+/// "work", "work and home", "a, b".
+fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mut Vec<String>) -> usize {
+    let mut i = start;
+    loop {
+        let at = i + usize::from(clause.at(i) == "#");
+        if at >= to || !(clause.words.is_word(at) || clause.words.is_quoted(at)) || clause.date_at(at).is_some() {
+            break;
+        }
+        let name = if clause.words.is_quoted(at) { clause.words.inside(at) } else { clause.words.text(at..at + 1) };
+        tags.push(name.to_owned());
+        i = at + 1;
+        if matches!(clause.at(i), "and" | "," | "&")
+            && i + 1 < to
+            && (clause.words.is_word(i + 1) || clause.at(i + 1) == "#")
+        {
+            i += 1;
+        } else {
+            break;
+        }
+    }
+    if i > start {
+        clause.take(lead..i);
+    }
+    i.max(lead + 1)
+}
+
+/// Takes "because …", "description is …", "with the note …" and gives what was said.
+pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
+    const EXPLICIT: &[&str] = &[
+        "with the description of",
+        "with a description of",
+        "with the description",
+        "with a description",
+        "with description",
+        "and the description is",
+        "the description is",
+        "description is",
+        "description :",
+        "with the note",
+        "with a note",
+        "with note",
+        "with notes",
+        "with details",
+        "with the details",
+        "details :",
+        "note :",
+        "notes :",
+        "description",
+    ];
+    const REASON: &[&str] = &["because of", "because", "cuz", "cause", "since i", "'cause"];
+    let (at, n, whole) = match clause.seek(from + 1, EXPLICIT).filter(|(at, n)| at + n < to) {
+        Some((at, n)) => (at, n, true),
+        None => clause.seek(from + 1, REASON).filter(|(at, n)| at + n < to).map(|(at, n)| (at, n, false))?,
+    };
+    if clause.is_spent(from..at) {
+        return None;
+    }
+    let since = !whole && clause.at(at) == "since";
+    let start = if since { at + 1 } else { at + n };
+    let start = start + usize::from(matches!(clause.at(start), ":" | "that" | "saying" | ","));
+    let text = if start + 1 == to && clause.words.is_quoted(start) {
+        clause.words.inside(start).to_owned()
+    } else {
+        clause.words.text(start..to).trim().to_owned()
+    };
+    let before = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "and")).unwrap_or(at);
+    clause.take(before..to);
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,121 @@
+//! Turns one clause into one command.
+
+use crate::clause::Clause;
+use crate::create;
+use crate::dates::Frequency;
+use crate::filter;
+use crate::intent::{self, Act};
+use crate::lexicon;
+use crate::numbers;
+use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, When};
+use crate::target;
+use crate::update;
+
+pub(crate) fn read(clause: &mut Clause) -> Command {
+    match intent::decide(clause) {
+        None => unknown(clause),
+        Some((Act::Undo, confidence)) => Command::new(Intent::Undo, confidence),
+        Some((Act::Create(form, body), confidence)) => create::read(clause, body, form, confidence),
+        Some((Act::List(body), confidence)) => list(clause, body, confidence),
+        Some((Act::Complete(body, end), confidence)) => about(clause, Intent::CompleteTask, body, end, confidence),
+        Some((Act::Delete(body, end), confidence)) => about(clause, Intent::DeleteTask, body, end, confidence),
+        Some((Act::Update(change, body), confidence)) => update::read(clause, body, change, confidence),
+        Some((Act::Remind(body), confidence)) => remind(clause, body, confidence),
+    }
+}
+
+/// Not about tasks; a date that was said is kept, since it may answer a question.
+fn unknown(clause: &mut Clause) -> Command {
+    let mut command = Command::new(Intent::Unknown, 0.8);
+    let dates = create::choose(clause, clause.start, clause.end);
+    if dates.is_some() {
+        command.confidence = 0.6;
+    }
+    create::apply(&mut command, dates, clause.now);
+    command
+}
+
+/// Completing and deleting.
+fn about(clause: &mut Clause, intent: Intent, body: usize, end: usize, confidence: f64) -> Command {
+    let mut command = Command::new(intent, confidence);
+    command.target = target::read(clause, body..end, &mut command.filter);
+    if command.target.is_none() {
+        command.missing = Some(Missing::Target);
+        command.confidence = confidence.min(0.8);
+    }
+    command
+}
+
+fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
+    let mut command = Command::new(Intent::ListTasks, confidence);
+    let range = body..clause.end;
+    let all = (body..clause.end).any(|i| matches!(clause.at(i), "all" | "everything" | "every"));
+    filter::read(clause, range.clone(), &mut command.filter);
+    if command.filter.status.is_none() && all && command.filter.due.is_none() && command.filter.priority.is_none() {
+        command.filter.status = Some(StatusFilter::All);
+    }
+    if command.filter.due == Some(DueFilter::Tomorrow) {
+        command.when = clause.now.date().tomorrow().ok().map(When::Day);
+    }
+    command.filter.text = searched(clause, body);
+    command
+}
+
+/// What a list is searched for: "about the dentist", "dentist reminders".
+fn searched(clause: &mut Clause, body: usize) -> Option<String> {
+    const LEADS: &[&str] = &[
+        "about",
+        "regarding",
+        "concerning",
+        "related to",
+        "relating to",
+        "involving",
+        "containing",
+        "with the word",
+        "mentioning",
+    ];
+    if let Some((at, n)) = clause.seek(body, LEADS) {
+        let start = at + n + usize::from(lexicon::is_article(clause.at(at + n)));
+        let end = target::list_tail(clause, start..clause.end);
+        return Some(clause.rest(start..end)).filter(|text| !text.is_empty());
+    }
+    None
+}
+
+/// "remind me about the milk task at 5pm", "every 30 minutes, 3 times".
+fn remind(clause: &mut Clause, body: usize, confidence: f64) -> Command {
+    let mut command = Command::new(Intent::ScheduleReminder, confidence);
+    command.repeat_count = times(clause, body);
+    let found = create::choose(clause, body, clause.end);
+    if let Some(found) = found {
+        command.when = found.when(clause.now);
+        let minutes = found.parts.repeat.as_ref().and_then(|repeat| match repeat.frequency {
+            Frequency::Minutely => Some(repeat.interval),
+            Frequency::Hourly => Some(repeat.interval * 60),
+            Frequency::Daily => Some(1440),
+            _ => None,
+        });
+        command.repeat_interval_minutes = minutes;
+        if minutes.is_none() {
+            command.recurrence = found.rule();
+        }
+    }
+    let start = target::connective(clause, body, clause.end);
+    command.target = target::read(clause, start..clause.end, &mut command.filter);
+    if command.target.is_none() {
+        command.missing = Some(Missing::Target);
+    } else if command.when.is_none() && command.repeat_interval_minutes.is_none() {
+        command.missing = Some(Missing::Time);
+    }
+    command
+}
+
+/// "3 times", taken with the comma before it.
+fn times(clause: &mut Clause, body: usize) -> Option<i64> {
+    let at =
+        (body..clause.end).find(|i| clause.at(i + 1) == "times" && numbers::cardinal(clause.words, *i).is_some())?;
+    let (n, _) = numbers::cardinal(clause.words, at)?;
+    let from = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "for")).unwrap_or(at);
+    clause.take(from..at + 2);
+    Some(n)
+}

@@ -1,0 +1,232 @@
+//! Single days: "tomorrow", "next Friday", "Feb 18th", "10/31/2025", "the 21st".
+
+use jiff::civil::Date;
+
+use super::names::{self, Form};
+use super::{Day, Parts, Piece, Scan, calendar, resolve};
+use crate::numbers;
+
+/// Which of several days, weeks or months of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    Plain,
+    This,
+    Next,
+    Last,
+    /// "Friday after next"
+    AfterNext,
+}
+
+pub(crate) fn which(word: &str) -> Option<Which> {
+    Some(match word {
+        "this" | "current" => Which::This,
+        "coming" | "upcoming" | "next" | "following" | "nxt" => Which::Next,
+        "last" | "past" | "previous" | "prior" => Which::Last,
+        _ => return None,
+    })
+}
+
+pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
+    relative(scan, i)
+        .or_else(|| numeric(scan, i, own))
+        .or_else(|| month_and_day(scan, i))
+        .or_else(|| day_and_month(scan, i))
+        .map(|(day, end)| (Piece::Day(day), end))
+        .or_else(|| weekday(scan, i, own))
+        .or_else(|| day_of_month(scan, i, own, parts).map(|(day, end)| (Piece::Day(day), end)))
+}
+
+/// A single day with nothing beside it, for "3 days from …".
+pub(crate) fn alone(scan: &Scan, i: usize) -> Option<(Date, usize)> {
+    let (piece, end) = read(scan, i, i, &Parts::default()).or_else(|| {
+        super::holidays::read(scan, i, i.saturating_sub(1)).map(|(d, end)| (Piece::Day(Day::Fixed(d)), end))
+    })?;
+    let mut parts = Parts::default();
+    parts.add(piece);
+    Some((resolve::date(&parts, scan.now)?, end))
+}
+
+type Read = Option<(Day, usize)>;
+
+fn relative(scan: &Scan, i: usize) -> Read {
+    let today = scan.today();
+    const AFTER: &[&str] = &["the day after", "day after", "overmorrow"];
+    if let Some(n) = scan.phrase(i, AFTER) {
+        if scan.at(i) == "overmorrow" || names::is_tomorrow(scan.at(i + n)) {
+            let end = if scan.at(i) == "overmorrow" { i + 1 } else { i + n + 1 };
+            return Some((Day::Fixed(calendar::plus_days(today, 2)?), end));
+        }
+        return None;
+    }
+    if let Some(n) = scan.phrase(i, &["the day before yesterday", "day before yesterday"]) {
+        return Some((Day::Fixed(calendar::plus_days(today, -2)?), i + n));
+    }
+    let word = scan.at(i);
+    let days = if names::is_today(word) {
+        0
+    } else if names::is_tomorrow(word) {
+        1
+    } else if matches!(word, "yesterday" | "yesterday's") {
+        -1
+    } else {
+        return None;
+    };
+    Some((Day::Fixed(calendar::plus_days(today, days)?), i + 1))
+}
+
+/// "10/31/1974", "10-31-74", "2015.5.13", "2025-12-24", "4/25".
+fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
+    let word = scan.at(i);
+    let mark = ['/', '-', '.'].into_iter().find(|mark| word.contains(*mark))?;
+    let mut fields = word.split(mark);
+    let (a, b, c) = (fields.next()?, fields.next()?, fields.next());
+    if fields.next().is_some() {
+        return None;
+    }
+    let (x, y) = (numbers::figures(a)?, numbers::figures(b)?);
+    let small = |n: i64| i8::try_from(n).ok();
+    let Some(c) = c else {
+        let shaped = mark == '/' && (1..=12).contains(&x) && (1..=31).contains(&y);
+        let near = own < i || which(scan.before(i)).is_some() || scan.is_whole(i, i + 1);
+        let fits = shaped && (near || scan.closes(i + 1)) && names::unit(scan.at(i + 1)).is_none();
+        return fits.then_some((Day::MonthDay { month: small(x)?, day: small(y)? }, i + 1));
+    };
+    let date = if a.len() == 4 {
+        Date::new(calendar::year(a)?, small(y)?, small(numbers::figures(c)?)?).ok()
+    } else {
+        let year = calendar::year(c)?;
+        let (month, day) = if x > 12 { (y, x) } else { (x, y) };
+        Date::new(year, small(month)?, small(day)?).ok()
+    };
+    Some((Day::Fixed(date?), i + 1))
+}
+
+fn dated(month: i8, day: i64, year: Option<i16>, end: usize) -> Read {
+    let day = i8::try_from(day).ok().filter(|d| (1..=31).contains(d))?;
+    match year {
+        Some(year) => Some((Day::Fixed(Date::new(year, month, day).ok()?), end)),
+        None => Date::new(2024, month, day).ok().map(|_| (Day::MonthDay { month, day }, end)),
+    }
+}
+
+/// A year after a date: ", 2026", "of 1995".
+fn year(scan: &Scan, i: usize) -> (Option<i16>, usize) {
+    let at = i + usize::from(matches!(scan.at(i), "," | "of" | "in"));
+    match calendar::year(scan.at(at)).filter(|_| scan.at(at).len() == 4) {
+        Some(year) => (Some(year), at + 1),
+        None => (None, i),
+    }
+}
+
+/// "Feb 18", "February twenty second", "march first", "nov/2", "Oct2".
+fn month_and_day(scan: &Scan, i: usize) -> Read {
+    let word = scan.at(i);
+    if let Some(cut) = word.find(|c: char| c.is_ascii_digit()).filter(|cut| *cut >= 3) {
+        let (name, digits) = (word.get(..cut)?, word.get(cut..)?);
+        return dated(names::month(name)?, numbers::figures(digits)?, None, i + 1);
+    }
+    let month = names::month(word)?;
+    let mut at = i + 1;
+    at += usize::from(matches!(scan.at(at), "." | "/"));
+    at += usize::from(scan.at(at) == "the");
+    let (day, len) = numbers::ordinal(scan.words, at)
+        .or_else(|| numbers::cardinal(scan.words, at))
+        .filter(|(n, _)| (1..=31).contains(n))?;
+    if names::unit(scan.at(at + len)).is_some() || scan.at(at).contains(':') {
+        return None;
+    }
+    let (year, end) = year(scan, at + len);
+    dated(month, day, year, end)
+}
+
+/// "18 Feb", "the 1st of March", "31st Oct 1974", "15Sep", "16. Nov. 2016".
+fn day_and_month(scan: &Scan, i: usize) -> Read {
+    let word = scan.at(i);
+    if let Some(cut) = word.find(|c: char| c.is_ascii_alphabetic()).filter(|cut| (1..=2).contains(cut)) {
+        if let Some(month) = word.get(cut..).and_then(names::month) {
+            return dated(month, numbers::figures(word.get(..cut)?)?, None, i + 1);
+        }
+    }
+    let (day, len) = numbers::ordinal(scan.words, i)
+        .or_else(|| numbers::cardinal(scan.words, i))
+        .filter(|(n, _)| (1..=31).contains(n))?;
+    let mut at = i + len;
+    let spelled = numbers::figures(word).is_none() && !word.starts_with(|c: char| c.is_ascii_digit());
+    at += usize::from(scan.at(at) == "day");
+    let of = scan.at(at) == "of";
+    at += usize::from(of || scan.at(at) == ".");
+    let month = names::month(scan.at(at)).filter(|_| of || !spelled || numbers::ordinal(scan.words, i).is_some())?;
+    if !of && names::is_doubtful(scan.at(at)) && scan.at(at) == "may" && !scan.closes(at + 1) {
+        return None;
+    }
+    at += 1;
+    at += usize::from(scan.at(at) == "." && calendar::year(scan.at(at + 1)).is_some());
+    let (year, end) = year(scan, at);
+    dated(month, day, year, end)
+}
+
+/// "Friday", "this Monday", "last Sunday", "Friday after next".
+fn weekday(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
+    let said = which(scan.at(i));
+    let at = i + usize::from(said.is_some());
+    let (day, form) = names::weekday(scan.at(at))?;
+    if form == Form::Plural || form == Form::Short && said.is_none() && !short_fits(scan, i, own) {
+        return None;
+    }
+    let end = at + 1;
+    if let Some(n) = scan.phrase(end, &["after next", "after the next", "week"]) {
+        if scan.at(end) != "week" || scan.closes(end + 1) {
+            return Some((Piece::Weekday(day, Which::AfterNext), end + n));
+        }
+    }
+    Some((Piece::Weekday(day, coming(scan.at(i), said)), end))
+}
+
+/// "this coming Friday" and "upcoming Friday" are the nearest, "next Friday" is next week's.
+fn coming(word: &str, said: Option<Which>) -> Which {
+    match (word, said) {
+        ("coming" | "upcoming", _) => Which::This,
+        (_, said) => said.unwrap_or(Which::Plain),
+    }
+}
+
+/// "sun" and "sat" are days only beside something that makes them so.
+fn short_fits(scan: &Scan, i: usize, own: usize) -> bool {
+    if !names::is_doubtful(scan.at(i)) {
+        return true;
+    }
+    let digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    i > own
+        || scan.closes(i + 1)
+        || digit(scan.at(i + 1))
+        || names::month(scan.at(i + 1)).is_some()
+        || matches!(scan.at(i + 1), "." | ",")
+}
+
+/// "the 21st", "the 27", "Tuesday 19th", "5th at 4".
+fn day_of_month(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
+    let at = i + usize::from(scan.at(i) == "the");
+    let word = scan.at(at);
+    let in_figures = word.starts_with(|c: char| c.is_ascii_digit());
+    let after_weekday = parts.weekday.is_some() && parts.day.is_none();
+    let ordinal = numbers::ordinal(scan.words, at);
+    let (n, len) = match ordinal {
+        Some(read) => read,
+        None => {
+            let plain = numbers::cardinal(scan.words, at).filter(|_| in_figures || after_weekday)?;
+            let the = at > i || scan.before(i) == "the";
+            if !(the || after_weekday && plain.0 > 12) || !(in_figures && scan.closes(at + 1)) {
+                return None;
+            }
+            plain
+        }
+    };
+    let day = i8::try_from(n).ok().filter(|d| (1..=31).contains(d))?;
+    let end = at + len;
+    let end = end + scan.phrase(end, &["of the month", "of this month"]).unwrap_or(0);
+    let led = at > i || i > own || after_weekday || parts.repeat.is_some();
+    let spelled_alone = !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
+    let fits = led && scan.closes(end) && !spelled_alone || scan.is_whole(i, end) && in_figures;
+    let first = own == scan.start && in_figures && scan.at(end) == "at";
+    (fits || first).then_some((Day::DayOfMonth(day), end))
+}

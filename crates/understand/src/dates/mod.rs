@@ -1,0 +1,386 @@
+//! Finds the dates, times and repetitions in an utterance and says what they mean.
+//!
+//! An expression is read as a row of pieces ("at 7", "on Friday", "every week") that together name one point in time.
+//! What may lie in the past or the future is taken to lie ahead. Nothing in quotes is looked at.
+
+mod calendar;
+mod clock;
+mod day;
+mod holidays;
+mod names;
+mod offset;
+mod repeat;
+mod resolve;
+mod span;
+
+use std::ops::Range;
+
+use jiff::Zoned;
+use jiff::civil::{Date, DateTime, Weekday};
+
+use crate::reading::When;
+use crate::tokens::Words;
+use clock::Clock;
+use day::Which;
+use names::Part;
+pub(crate) use repeat::{Frequency, Repeat};
+
+/// A stretch of an utterance with everything a reader of dates needs to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Scan<'a> {
+    pub(crate) words: &'a Words<'a>,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) now: &'a Zoned,
+}
+
+impl<'a> Scan<'a> {
+    fn at(&self, i: usize) -> &'a str {
+        if i < self.end { self.words.at(i) } else { "" }
+    }
+
+    fn before(&self, i: usize) -> &'a str {
+        if i > self.start { self.words.before(i) } else { "" }
+    }
+
+    fn phrase(&self, i: usize, phrases: &[&str]) -> Option<usize> {
+        self.words.phrase(i, phrases).filter(|n| i + n <= self.end)
+    }
+
+    fn today(&self) -> Date {
+        self.now.date()
+    }
+
+    /// Whether what is read up to `i` can be the end of an expression: no noun follows it directly.
+    fn closes(&self, i: usize) -> bool {
+        !self.words.is_word(i) || i >= self.end || is_small(self.at(i)) || starts_piece(self.at(i))
+    }
+
+    fn is_whole(&self, from: usize, to: usize) -> bool {
+        let rest = |range: Range<usize>| range.into_iter().all(|i| !self.words.is_word(i));
+        rest(self.start..from) && rest(to..self.end)
+    }
+}
+
+/// Words that do not belong to the number or day before them.
+fn is_small(word: &str) -> bool {
+    matches!(
+        word,
+        "to" | "for"
+            | "and"
+            | "on"
+            | "at"
+            | "in"
+            | "with"
+            | "please"
+            | "about"
+            | "because"
+            | "that"
+            | "if"
+            | "when"
+            | "so"
+            | "or"
+            | "by"
+            | "from"
+            | "is"
+            | "of"
+            | "thanks"
+            | "thank"
+            | "until"
+            | "till"
+            | "then"
+            | "but"
+            | "instead"
+            | "rather"
+            | "not"
+            | "as"
+            | "i"
+            | "my"
+            | "the"
+            | "before"
+            | "after"
+            | "remind"
+            | "task"
+            | "reminder"
+    )
+}
+
+fn starts_piece(word: &str) -> bool {
+    names::weekday(word).is_some()
+        || names::part(word).is_some()
+        || names::is_today(word)
+        || names::is_tomorrow(word)
+        || matches!(word, "tonight" | "this" | "next" | "every" | "each" | "daily" | "weekly" | "everyday" | "monthly")
+}
+
+/// A day as it was named, before the calendar says which one it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Day {
+    /// This day and no other.
+    Fixed(Date),
+    /// A day at some distance: a weekday beside it moves it within its week.
+    Rough(Date),
+    MonthDay {
+        month: i8,
+        day: i8,
+    },
+    DayOfMonth(i8),
+    /// A week, a month: from the first day to the one after the last; `due` stands for it.
+    Span {
+        start: Date,
+        end: Date,
+        due: Date,
+    },
+}
+
+/// What the pieces of one expression say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Parts {
+    pub(crate) day: Option<Day>,
+    weekday: Option<(Weekday, Which)>,
+    clock: Option<Clock>,
+    part: Option<Part>,
+    instant: Option<DateTime>,
+    pub(crate) repeat: Option<Repeat>,
+}
+
+enum Piece {
+    Day(Day),
+    Weekday(Weekday, Which),
+    Clock(Clock),
+    Part(Part),
+    /// A part of a certain day: "tonight".
+    PartOf(Date, Part),
+    Instant(DateTime),
+    Repeat(Repeat),
+}
+
+/// One expression and the tokens it takes, prepositions included.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) tokens: Range<usize>,
+    pub(crate) parts: Parts,
+}
+
+impl Found {
+    pub(crate) fn when(&self, now: &Zoned) -> Option<When> {
+        resolve::when(&self.parts, now)
+    }
+
+    pub(crate) fn rule(&self) -> Option<String> {
+        self.parts.repeat.as_ref().map(|repeat| repeat.rule(&self.parts))
+    }
+}
+
+impl Parts {
+    /// Adds a piece; `false` where it contradicts what is there, so that it begins another expression.
+    fn add(&mut self, piece: Piece) -> bool {
+        match piece {
+            Piece::Day(day) if self.day.is_none() => self.day = Some(day),
+            Piece::Weekday(day, which) if self.weekday.is_none() && self.instant.is_none() => {
+                self.weekday = Some((day, which))
+            }
+            Piece::Clock(clock) if self.clock.is_none() && self.instant.is_none() => self.clock = Some(clock),
+            Piece::Part(part) if self.part.is_none() && self.instant.is_none() => self.part = Some(part),
+            Piece::PartOf(date, part) if self.part.is_none() && self.day.is_none() && self.weekday.is_none() => {
+                self.day = Some(Day::Fixed(date));
+                self.part = Some(part);
+            }
+            Piece::Instant(at) if self.instant.is_none() && self.clock.is_none() => self.instant = Some(at),
+            Piece::Repeat(repeat) => match &mut self.repeat {
+                None => self.repeat = Some(repeat),
+                Some(known) => return known.join(repeat),
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    fn names_day(&self) -> bool {
+        self.day.is_some() || self.weekday.is_some() || self.repeat.is_some()
+    }
+
+    /// Takes over what another expression of the same sentence adds; `false` where both say the same kind of thing.
+    pub(crate) fn complete(&mut self, other: &Self) -> bool {
+        let fits = self.instant.is_none()
+            && other.instant.is_none()
+            && !(self.day.is_some() && other.day.is_some())
+            && !(self.weekday.is_some() && other.weekday.is_some())
+            && !(self.clock.is_some() && other.clock.is_some())
+            && !(self.part.is_some() && other.part.is_some());
+        if !fits {
+            return false;
+        }
+        self.day = self.day.or(other.day);
+        self.weekday = self.weekday.or(other.weekday);
+        self.clock = self.clock.or(other.clock);
+        self.part = self.part.or(other.part);
+        match (&mut self.repeat, &other.repeat) {
+            (Some(mine), Some(theirs)) => {
+                mine.join(theirs.clone());
+            }
+            (mine @ None, theirs) => *mine = theirs.clone(),
+            _ => {}
+        }
+        true
+    }
+}
+
+/// Every expression in the stretch, in order.
+pub(crate) fn find(scan: Scan) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut i = scan.start;
+    while i < scan.end {
+        match expression(&scan, i) {
+            Some(one) => {
+                i = one.tokens.end.max(i + 1);
+                found.push(one);
+            }
+            None => i += 1,
+        }
+    }
+    found
+}
+
+/// Words that lead to a date and are no part of a title.
+const LEADS: &[&str] = &[
+    "no later than",
+    "not later than",
+    "starting on",
+    "starting from",
+    "starting at",
+    "starting",
+    "beginning on",
+    "beginning",
+    "due on",
+    "due by",
+    "due at",
+    "due for",
+    "due",
+    "some time",
+    "sometime",
+    "scheduled for",
+    "as of",
+    "by the",
+    "in the",
+    "on the",
+    "at the",
+    "for the",
+    "of the",
+    "from the",
+    "during the",
+    "before the",
+    "until the",
+    "till the",
+    "on",
+    "at",
+    "@",
+    "by",
+    "before",
+    "after",
+    "for",
+    "from",
+    "in",
+    "until",
+    "till",
+    "til",
+    "around",
+    "during",
+    "within",
+    "of",
+    "early",
+    "late",
+    "later",
+    "first thing",
+    "coming",
+    "the",
+    "through",
+    "circa",
+];
+
+fn lead(scan: &Scan, start: usize) -> usize {
+    let mut i = start;
+    for _ in 0..3 {
+        match scan.phrase(i, LEADS) {
+            Some(n) => i += n,
+            None => break,
+        }
+    }
+    i
+}
+
+/// Words and marks that may stand between two pieces.
+fn link(scan: &Scan, start: usize) -> usize {
+    let mut i = start;
+    for _ in 0..3 {
+        match scan.at(i) {
+            "," | "-" | "–" | "." => i += 1,
+            _ => match scan.phrase(i, LEADS) {
+                Some(n) => i += n,
+                None => break,
+            },
+        }
+    }
+    i
+}
+
+fn expression(scan: &Scan, start: usize) -> Option<Found> {
+    let mut parts = Parts::default();
+    let mut end = start;
+    loop {
+        let first = end == start;
+        let i = if first { lead(scan, start) } else { link(scan, end) };
+        let own = if first { start } else { end };
+        let read = (own..=i).rev().find_map(|at| piece(scan, at, own, &parts));
+        let Some((piece, next)) = read else { break };
+        if !parts.add(piece) || next <= end {
+            break;
+        }
+        end = next;
+    }
+    (end > start).then(|| Found { tokens: start..tail(scan, end), parts })
+}
+
+/// Zones and small words after a time belong to it; the time stays on the clock of the user.
+fn tail(scan: &Scan, end: usize) -> usize {
+    const TAILS: &[&str] = &[
+        "eastern time",
+        "pacific time",
+        "central time",
+        "mountain time",
+        "local time",
+        "est",
+        "edt",
+        "cst",
+        "cdt",
+        "mst",
+        "mdt",
+        "pst",
+        "pdt",
+        "gmt",
+        "utc",
+        "sharp",
+        "or so",
+        "on the dot",
+        "exactly",
+    ];
+    scan.phrase(end, TAILS).map_or(end, |n| end + n)
+}
+
+/// The piece at `i`. `own` is where its prepositions begin, so that "at 5" is a time and "5" is not.
+fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
+    if i >= scan.end || scan.words.is_quoted(i) {
+        return None;
+    }
+    repeat::read(scan, i, own)
+        .map(|(r, end)| (Piece::Repeat(r), end))
+        .or_else(|| offset::read(scan, i, own))
+        .or_else(|| clock::read(scan, i, own, parts).map(|(c, end)| (Piece::Clock(c), end)))
+        .or_else(|| clock::part(scan, i, own, parts))
+        .or_else(|| span::read(scan, i, own))
+        .or_else(|| day::read(scan, i, own, parts))
+        .or_else(|| holidays::read(scan, i, own).map(|(d, end)| (Piece::Day(Day::Fixed(d)), end)))
+}
+
+#[cfg(test)]
+mod tests;

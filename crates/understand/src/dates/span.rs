@@ -1,0 +1,270 @@
+//! Weeks, months, weekends and years, and their beginnings and ends: "next week", "end of the month", "EOM".
+
+use jiff::civil::{Date, Weekday};
+
+use super::day::{self, Which};
+use super::names::{self, Part, Unit};
+use super::{Day, Piece, Scan, calendar};
+use crate::numbers;
+
+pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
+    short(scan, i)
+        .or_else(|| edge(scan, i))
+        .or_else(|| nth_day_of(scan, i))
+        .or_else(|| several_next(scan, i))
+        .or_else(|| whole(scan, i, own))
+}
+
+fn span(start: Date, end: Date, due: Date) -> Piece {
+    Piece::Day(Day::Span { start, end, due })
+}
+
+fn short(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    let unit = match scan.at(i) {
+        "eom" => Unit::Month,
+        "eow" => Unit::Week,
+        "eoy" => Unit::Year,
+        _ => return None,
+    };
+    let (start, end) = around(scan.today(), unit)?;
+    Some((span(start, end, calendar::plus_days(end, -1)?), i + 1))
+}
+
+/// The period of a date: from its first day to the one after its last.
+fn around(date: Date, unit: Unit) -> Option<(Date, Date)> {
+    match unit {
+        Unit::Week => {
+            let start = calendar::week_start(date)?;
+            Some((start, calendar::plus_days(start, 7)?))
+        }
+        Unit::Month => Some((date.first_of_month(), calendar::plus_days(date.last_of_month(), 1)?)),
+        Unit::Year => Some((date.first_of_year(), calendar::plus_days(date.last_of_year(), 1)?)),
+        _ => None,
+    }
+}
+
+fn shifted(date: Date, unit: Unit, by: i64) -> Option<Date> {
+    match unit {
+        Unit::Week => calendar::plus_days(date, by * 7),
+        Unit::Month => calendar::plus_months(date.first_of_month(), by),
+        Unit::Year => calendar::plus_months(date.first_of_year(), by * 12),
+        _ => None,
+    }
+}
+
+/// A period by name: "this week", "the following month", "April", "next year". Its bounds and where it ends.
+fn period(scan: &Scan, i: usize) -> Option<(Date, Date, Unit, usize)> {
+    let at = i + usize::from(matches!(scan.at(i), "the" | "this") && !matches!(scan.at(i + 1), ""));
+    let (by, at) = match day::which(scan.at(at)) {
+        Some(Which::Next) => (1, at + 1),
+        Some(Which::Last) => (-1, at + 1),
+        Some(_) => (0, at + 1),
+        None => (0, at),
+    };
+    if let Some(month) = names::month(scan.at(at)) {
+        let (year, end) = year_after(scan, at + 1).map_or((None, at + 1), |(y, e)| (Some(y), e));
+        let first = month_start(scan.today(), month, year, by)?;
+        return Some((first, calendar::plus_months(first, 1)?, Unit::Month, end));
+    }
+    let unit = names::unit(scan.at(at))?;
+    let after_next = scan.phrase(at + 1, &["after next", "after the next", "after that"]);
+    let by = if after_next.is_some() { 2 } else { by };
+    let (start, end) = around(shifted(scan.today(), unit, by)?, unit)?;
+    Some((start, end, unit, at + 1 + after_next.unwrap_or(0)))
+}
+
+/// The first day of the month that is meant: of this year, or of the next if the month is over.
+fn month_start(today: Date, month: i8, year: Option<i16>, by: i64) -> Option<Date> {
+    if let Some(year) = year {
+        return Date::new(year, month, 1).ok();
+    }
+    let this = Date::new(today.year(), month, 1).ok()?;
+    let ahead = if this.last_of_month() < today { calendar::plus_months(this, 12)? } else { this };
+    match by {
+        -1 if this.last_of_month() < today => Some(this),
+        -1 => calendar::plus_months(this, -12),
+        1 if ahead <= today => calendar::plus_months(ahead, 12),
+        _ => Some(ahead),
+    }
+}
+
+fn year_after(scan: &Scan, i: usize) -> Option<(i16, usize)> {
+    let i = i + usize::from(matches!(scan.at(i), "," | "of"));
+    let year = calendar::year(scan.at(i)).filter(|_| scan.at(i).len() == 4)?;
+    Some((year, i + 1))
+}
+
+/// "end of the month", "beginning of next week", "end of today", "middle of May".
+fn edge(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    let (edge, at) = match scan.at(i) {
+        "end" | "close" => (2, i + 1),
+        "beginning" | "start" => (0, i + 1),
+        "middle" | "mid" => (1, i + 1),
+        _ => return None,
+    };
+    let at = at + usize::from(scan.at(at) == "of");
+    let the = at + usize::from(matches!(scan.at(at), "the" | "my"));
+    if matches!(scan.at(the), "day" | "workday" | "business") && edge == 2 {
+        let end = the + if scan.at(the) == "business" { 2 } else { 1 };
+        return Some((Piece::Part(Part::End), end));
+    }
+    if edge == 2
+        && let Some((date, end)) = day::alone(scan, at)
+    {
+        return Some((Piece::PartOf(date, Part::End), end));
+    }
+    let (start, end, unit, next) = period(scan, at)?;
+    let length = end.since(start).ok()?.get_days();
+    let third = i64::from(if unit == Unit::Week { 3 } else { (length / 3).max(1) });
+    let last = calendar::plus_days(end, -1)?;
+    let piece = match edge {
+        0 => span(start, calendar::plus_days(start, third)?, start),
+        1 => span(start, end, calendar::plus_days(start, if unit == Unit::Month { 14 } else { 2 })?),
+        _ if unit == Unit::Week => span(start, end, calendar::in_week_of(start, Weekday::Friday)?),
+        _ => span(start, end, last),
+    };
+    Some((piece, next))
+}
+
+/// "20th of next month", "the 15th day of this month", "first Monday of March", "fifth last day of May".
+fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    let (n, len) = numbers::ordinal(scan.words, i)
+        .or_else(|| (scan.at(i) == "last").then_some((-1, 1)))
+        .or_else(|| numbers::figures(scan.at(i)).map(|n| (n, 1)))
+        .filter(|(n, _)| (-1..=31).contains(n) && *n != 0)?;
+    let mut at = i + len;
+    let from_end = n > 0 && scan.at(at) == "last";
+    at += usize::from(from_end);
+    let n = if from_end { -n } else { n };
+    let weekday = names::weekday(scan.at(at)).map(|(day, _)| day);
+    let named_day = matches!(scan.at(at), "day");
+    at += usize::from(weekday.is_some() || named_day);
+    let at = at + scan.phrase(at, &["of", "in"])?;
+    let (start, end, unit, next) = period(scan, at)?;
+    if unit != Unit::Month || n == -1 && weekday.is_none() && !named_day {
+        return None;
+    }
+    let date = match weekday {
+        Some(day) => nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, scan.at(at))?,
+        None if n < 0 => calendar::plus_days(end, n)?,
+        None => calendar::plus_days(start, n - 1).filter(|d| *d < end)?,
+    };
+    Some((Piece::Day(Day::Fixed(ahead(scan, date, scan.at(at)))), next))
+}
+
+fn nth_weekday_ahead(scan: &Scan, start: Date, n: i8, day: Weekday, word: &str) -> Option<Date> {
+    let date = start.nth_weekday_of_month(n, day).ok()?;
+    if date < scan.today() && names::month(word).is_some() && start.year() == scan.today().year() {
+        return calendar::plus_months(start, 12)?.nth_weekday_of_month(n, day).ok();
+    }
+    Some(date)
+}
+
+/// A month named without a year means the next one whose day lies ahead.
+fn ahead(scan: &Scan, date: Date, word: &str) -> Date {
+    let past = date < scan.today() && names::month(word).is_some() && date.year() == scan.today().year();
+    if past { calendar::plus_months(date, 12).unwrap_or(date) } else { date }
+}
+
+/// "next 3 weeks", "the next two days", "previous 3 minutes".
+fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    let at = i + usize::from(scan.at(i) == "the");
+    let which = day::which(scan.at(at))?;
+    let (n, len) = numbers::cardinal(scan.words, at + 1)
+        .or_else(|| scan.phrase(at + 1, &["couple of", "couple", "few"]).map(|len| (2, len)))
+        .filter(|(n, _)| *n < 400)?;
+    let unit = names::unit(scan.at(at + 1 + len))?;
+    let end = at + 2 + len;
+    let sign = if which == Which::Last { -1 } else { 1 };
+    match unit {
+        Unit::Second | Unit::Minute | Unit::Hour => {
+            let seconds = n * sign * if unit == Unit::Hour { 3600 } else { 60 };
+            let moved = scan.now.checked_add(jiff::Span::new().try_seconds(seconds).ok()?).ok()?;
+            Some((Piece::Instant(moved.datetime()), end))
+        }
+        Unit::Day => Some((Piece::Day(Day::Rough(calendar::plus_days(scan.today(), n * sign)?)), end)),
+        _ => {
+            let (start, _) = around(shifted(scan.today(), unit, sign)?, unit)?;
+            let last = shifted(start, unit, n * sign)?;
+            let due = if sign > 0 { calendar::plus_days(last, -1)? } else { start };
+            Some((span(start.min(last), start.max(last), due), end))
+        }
+    }
+}
+
+/// "this week", "next month", "the weekend", "in March", "next fortnight", "the week of May 5".
+fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
+    if let Some(n) = scan.phrase(i, &["week of the", "week of"]) {
+        let (date, end) = day::alone(scan, i + n)?;
+        let (start, last) = around(date, Unit::Week)?;
+        return Some((span(start, last, date), end));
+    }
+    if let Some(n) = scan.phrase(i, &["rest of the", "rest of this", "rest of"]) {
+        let (start, end, _, next) = period(scan, i + n)?;
+        return Some((span(start, end, calendar::plus_days(end, -1)?), next));
+    }
+    weekend(scan, i, own).or_else(|| fortnight(scan, i)).or_else(|| named_period(scan, i, own))
+}
+
+fn weekend(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
+    let at = i + usize::from(scan.at(i) == "the");
+    let which = day::which(scan.at(at));
+    let at = at + usize::from(which.is_some());
+    if !matches!(scan.at(at), "weekend" | "weekend's" | "wknd") || which.is_none() && i == own && at == i {
+        return None;
+    }
+    let after = scan.phrase(at + 1, &["after next", "after the next"]);
+    let weeks = match which {
+        Some(Which::Next) => 1,
+        Some(Which::Last) => -1,
+        _ if after.is_some() => 2,
+        _ => 0,
+    };
+    let saturday = calendar::in_week_of(calendar::plus_days(scan.today(), weeks * 7)?, Weekday::Saturday)?;
+    let (friday, monday) = (calendar::plus_days(saturday, -1)?, calendar::plus_days(saturday, 2)?);
+    let due = if saturday < scan.today() && weeks == 0 { scan.today() } else { saturday };
+    Some((span(friday, monday, due), at + 1 + after.unwrap_or(0)))
+}
+
+fn fortnight(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    (day::which(scan.at(i)) == Some(Which::Next) && scan.at(i + 1) == "fortnight").then_some(())?;
+    let start = calendar::plus_days(calendar::week_start(scan.today())?, 14)?;
+    Some((span(start, calendar::plus_days(start, 14)?, start), i + 2))
+}
+
+fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
+    let at = i + usize::from(scan.at(i) == "the");
+    let which = day::which(scan.at(at));
+    if let Some(month) = names::month(scan.at(at + usize::from(which.is_some()))) {
+        return named_month(scan, at, own, month, which.is_some());
+    }
+    let after_next = scan.phrase(at + 1, &["after next", "after the next"]).is_some();
+    let this = which.is_none() && at > i && matches!(scan.before(i), "for" | "during" | "in" | "of");
+    if which.is_none() && !after_next && !this {
+        return None;
+    }
+    let (start, end, _, next) = period(scan, i)?;
+    let inside = start <= scan.today() && scan.today() < end;
+    let due = if inside { calendar::plus_days(end, -1)? } else { start };
+    Some((span(start, end, due), next))
+}
+
+/// "March", "in May", "next June", "March 2027", "2027 March".
+fn named_month(scan: &Scan, i: usize, own: usize, month: i8, which: bool) -> Option<(Piece, usize)> {
+    let name = i + usize::from(which);
+    let led = i > own
+        && matches!(
+            scan.before(i),
+            "in" | "by" | "before" | "until" | "till" | "for" | "during" | "of" | "from" | "the"
+        );
+    let whole = scan.is_whole(i, name + 1);
+    let (start, end, _, next) = period(scan, i)?;
+    let year = next > name + 1;
+    let sure = !names::is_doubtful(scan.at(name)) && scan.closes(next);
+    if !(which || led || whole || year || sure) {
+        return None;
+    }
+    debug_assert!(start.month() == month);
+    let due = if start < scan.today() && scan.today() < end { calendar::plus_days(end, -1)? } else { start };
+    Some((span(start, end, due), next))
+}

@@ -1,0 +1,1 @@
+//! Expressions and what they mean.

@@ -1,0 +1,114 @@
+//! Which tasks a list shows: by status, priority, due date, tag, or words to look for. Takes the tokens that say so.
+
+use std::ops::Range;
+
+use model::task::Priority;
+
+use crate::attributes;
+use crate::clause::Clause;
+use crate::dates::Day;
+use crate::reading::{DueFilter, Filter, StatusFilter, When};
+
+pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
+    due(clause, range.clone(), filter);
+    let mut tags = attributes::tags(clause, range.start, range.end);
+    filter.tags.append(&mut tags);
+    let mut i = range.start;
+    while i < range.end {
+        if clause.is_taken(i) || clause.words.is_quoted(i) {
+            i += 1;
+            continue;
+        }
+        i = word(clause, i, filter);
+    }
+}
+
+/// Reads the filter word at `i`, if there is one, and says where to go on.
+fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
+    const COMPLETED: &[&str] = &["completed", "already done", "finished", "checked off", "done", "complete"];
+    const PENDING: &[&str] = &[
+        "not done",
+        "not completed",
+        "not finished",
+        "still open",
+        "pending",
+        "open",
+        "incomplete",
+        "unfinished",
+        "uncompleted",
+        "outstanding",
+        "remaining",
+        "undone",
+        "active",
+        "left to do",
+    ];
+    const OVERDUE: &[&str] = &["overdue", "past due", "over due", "late"];
+    if let Some(n) = clause.phrase(i, PENDING).filter(|_| clause.at(i) != "open" || i > clause.start) {
+        filter.status = Some(StatusFilter::Pending);
+        clause.take(i..i + n);
+        return i + n;
+    }
+    if let Some(n) = clause.phrase(i, COMPLETED).filter(|_| !done_is_verb(clause, i)) {
+        filter.status = Some(StatusFilter::Completed);
+        clause.take(i..i + n);
+        return i + n;
+    }
+    if let Some(n) = clause.phrase(i, OVERDUE) {
+        filter.due = Some(DueFilter::Overdue);
+        clause.take(i..i + n);
+        return i + n;
+    }
+    match priority(clause, i) {
+        Some((priority, n)) => {
+            filter.priority = Some(priority);
+            clause.take(i..i + n);
+            i + n
+        }
+        None => i + 1,
+    }
+}
+
+fn priority(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
+    if let Some(n) = clause.phrase(i, &["most important", "the most important"]) {
+        return Some((Priority::High, n));
+    }
+    attributes::priority_at(clause, i)
+}
+
+/// "what needs to be done" asks for what is not.
+fn done_is_verb(clause: &Clause, i: usize) -> bool {
+    let before = clause.words.before(i);
+    matches!(before, "be" | "get" | "to" | "getting") || i == clause.start
+}
+
+fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
+    let Some(found) =
+        clause.dates.iter().find(|found| found.tokens.start >= range.start && found.tokens.end <= range.end).cloned()
+    else {
+        return;
+    };
+    if found.parts.repeat.is_some() {
+        return;
+    }
+    clause.take(found.tokens.clone());
+    filter.due = due_filter(clause, &found);
+}
+
+fn due_filter(clause: &Clause, found: &crate::dates::Found) -> Option<DueFilter> {
+    let today = clause.now.date();
+    if let Some(Day::Span { start, end, .. }) = found.parts.day {
+        let week = end.since(start).is_ok_and(|span| span.get_days() == 7);
+        return (week && start <= today && today < end).then_some(DueFilter::ThisWeek);
+    }
+    let date = match found.when(clause.now)? {
+        When::Day(date) => date,
+        When::Time(at) => at.date(),
+    };
+    Some(if date == today {
+        DueFilter::Today
+    } else if Some(date) == today.tomorrow().ok() {
+        DueFilter::Tomorrow
+    } else {
+        DueFilter::Day(date)
+    })
+}

@@ -1,0 +1,191 @@
+//! Numbers as people write them: figures, words, ordinals, "a couple of". Never more than a few thousand.
+
+use crate::tokens::Words;
+
+/// A number and how many tokens it takes.
+pub(crate) type Read<T> = Option<(T, usize)>;
+
+const UNITS: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+const ORDINALS: [&str; 20] = [
+    "zeroth",
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+    "eleventh",
+    "twelfth",
+    "thirteenth",
+    "fourteenth",
+    "fifteenth",
+    "sixteenth",
+    "seventeenth",
+    "eighteenth",
+    "nineteenth",
+];
+
+fn place(list: &[&str], word: &str) -> Option<i64> {
+    list.iter().position(|w| *w == word).and_then(|n| i64::try_from(n).ok())
+}
+
+pub(crate) fn unit(word: &str) -> Option<i64> {
+    place(&UNITS, word)
+}
+
+fn tens(word: &str) -> Option<i64> {
+    place(&TENS, word).map(|n| (n + 2) * 10)
+}
+
+pub(crate) fn figures(word: &str) -> Option<i64> {
+    (!word.is_empty() && word.len() <= 5 && word.bytes().all(|b| b.is_ascii_digit())).then(|| word.parse().ok())?
+}
+
+/// One word or figure, `twenty-two` included.
+fn single(word: &str) -> Option<i64> {
+    figures(word).or_else(|| unit(word)).or_else(|| tens(word)).or_else(|| {
+        let (a, b) = word.split_once('-')?;
+        Some(tens(a)? + unit(b).filter(|n| (1..10).contains(n))?)
+    })
+}
+
+/// "15", "fifteen", "twenty two".
+pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
+    let word = words.at(i);
+    if let Some(n) = tens(word)
+        && let Some(more) = unit(words.at(i + 1)).filter(|n| (1..10).contains(n))
+    {
+        return Some((n + more, 2));
+    }
+    if let Some(n) = unit(word).filter(|n| *n > 0)
+        && words.at(i + 1) == "hundred"
+    {
+        return Some((n * 100, 2));
+    }
+    Some((single(word)?, 1))
+}
+
+fn ordinal_figures(word: &str) -> Option<i64> {
+    let cut = word.len().checked_sub(2)?;
+    let (digits, suffix) = (word.get(..cut)?, word.get(cut..)?);
+    if matches!(suffix, "st" | "nd" | "rd" | "th") { figures(digits) } else { None }
+}
+
+fn ordinal_word(word: &str) -> Option<i64> {
+    place(&ORDINALS, word).filter(|n| *n > 0).or(match word {
+        "twentieth" => Some(20),
+        "thirtieth" => Some(30),
+        _ => None,
+    })
+}
+
+/// "1st", "first", "twenty-first", "thirty first".
+pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
+    let word = words.at(i);
+    if let Some(n) = ordinal_figures(word).or_else(|| ordinal_word(word)) {
+        return Some((n, 1));
+    }
+    if let Some((a, b)) = word.split_once('-') {
+        return Some((tens(a)? + ordinal_word(b).filter(|n| *n < 10)?, 1));
+    }
+    Some((tens(word)? + ordinal_word(words.at(i + 1)).filter(|n| *n < 10)?, 2))
+}
+
+/// How much of a unit of time: "3", "a", "an", "a couple of", "half an", "2.5", "1/2", in minutes of an hour-like
+/// unit; the second number says how many sixtieths come on top.
+pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
+    const FEW: &[(&str, i64)] = &[
+        ("a couple of", 2),
+        ("a couple", 2),
+        ("couple of", 2),
+        ("couple", 2),
+        ("a pair of", 2),
+        ("a few", 3),
+        ("few", 3),
+        ("several", 3),
+        ("some", 3),
+        ("a dozen", 12),
+        ("one more", 1),
+        ("another", 1),
+    ];
+    for (phrase, n) in FEW {
+        if let Some(len) = words.phrase(i, &[phrase]) {
+            return Some(((*n, 0), len));
+        }
+    }
+    if let Some(len) = words.phrase(i, &["half an", "half a", "a half", "half"]) {
+        return Some(((0, 30), len));
+    }
+    if let Some(len) = words.phrase(i, &["a quarter of an", "quarter of an", "quarter"]) {
+        return Some(((0, 15), len));
+    }
+    if let Some(fraction) = fraction(words.at(i)) {
+        return Some((fraction, 1));
+    }
+    if let Some((n, len)) = cardinal(words, i) {
+        if words.at(i + len) == "and" {
+            let half = words.phrase(i + len + 1, &["a half", "an half", "half", "1/2"]);
+            if let Some(more) = half {
+                return Some(((n, 30), len + 1 + more));
+            }
+        }
+        let more = usize::from(words.at(i + len) == "more");
+        return Some(((n, 0), len + more));
+    }
+    matches!(words.at(i), "a" | "an").then_some(((1, 0), 1))
+}
+
+/// "2.5", "1/2", "3/4" as a whole and sixtieths.
+pub(crate) fn fraction(word: &str) -> Option<(i64, i64)> {
+    if let Some((a, b)) = word.split_once('/') {
+        let (a, b) = (figures(a)?, figures(b)?);
+        return (a < b && b <= 4).then(|| (0, 60 * a / b));
+    }
+    let (a, b) = word.split_once('.')?;
+    let tenths = figures(b).filter(|_| b.len() == 1)?;
+    Some((figures(a)?, tenths * 6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_words_and_figures() {
+        for (text, n) in [("15", 15), ("fifteen", 15), ("twenty two", 22), ("forty-three", 43), ("two hundred", 200)] {
+            assert_eq!(cardinal(&Words::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
+        }
+        for (text, n) in [("1st", 1), ("second", 2), ("twenty-first", 21), ("thirty first", 31), ("22nd", 22)] {
+            assert_eq!(ordinal(&Words::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
+        }
+        for (text, n) in [("a couple of", (2, 0)), ("2.5", (2, 30)), ("2 and a half", (2, 30)), ("half an", (0, 30))] {
+            assert_eq!(amount(&Words::new(text), 0).map(|(n, _)| n), Some(n), "{text}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! How far two spellings lie apart, for words that are looked up in a short list.
+//!
+//! Never used on titles: only words of the command language are forgiven.
+
+const LONGEST: usize = 24;
+
+/// The number of letters to insert, drop, replace or swap with a neighbour; `None` beyond `most`.
+pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len().abs_diff(b.len()) > most || a.len() > LONGEST || b.len() > LONGEST {
+        return None;
+    }
+    let mut rows = [[0_usize; LONGEST + 1]; 3];
+    let cell = |row: &[usize; LONGEST + 1], i: usize| row.get(i).copied().unwrap_or(usize::MAX);
+    for (i, slot) in rows[1].iter_mut().enumerate() {
+        *slot = i;
+    }
+    for (i, x) in a.iter().enumerate() {
+        let [before, last, current] = &mut rows;
+        current[0] = i + 1;
+        let mut least = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let same = usize::from(x != y);
+            let mut best = (cell(last, j) + same).min(cell(last, j + 1) + 1).min(cell(current, j) + 1);
+            let swapped = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);
+            if swapped {
+                best = best.min(cell(before, j - 1) + 1);
+            }
+            if let Some(slot) = current.get_mut(j + 1) {
+                *slot = best;
+            }
+            least = least.min(best);
+        }
+        if least > most {
+            return None;
+        }
+        rows.rotate_left(1);
+    }
+    Some(cell(&rows[1], b.len())).filter(|n| *n <= most)
+}
+
+/// Whether a word may be a misspelling of another: one slip, two in a long word, never in the first letter.
+pub(crate) fn resembles(word: &str, wanted: &str) -> bool {
+    let most = match wanted.len() {
+        0..=3 => return word == wanted,
+        4..=7 => 1,
+        _ => 2,
+    };
+    word.as_bytes().first() == wanted.as_bytes().first() && distance(word, wanted, most).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_counted() {
+        for (a, b, n) in
+            [("delte", "delete", Some(1)), ("shwo", "show", Some(1)), ("abc", "abc", Some(0)), ("milk", "bread", None)]
+        {
+            assert_eq!(distance(a, b, 2), n, "{a} {b}");
+        }
+        assert!(resembles("complte", "complete"));
+        assert!(!resembles("ad", "and"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Cuts a message into the stretches that each hold one command.
+//!
+//! "Buy milk and eggs" is one title: an "and" divides only where another command plainly begins after it.
+
+use std::ops::Range;
+
+use crate::lexicon::{self, Verb};
+use crate::tokens::{Kind, Words};
+
+pub(crate) fn clauses(words: &Words) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    let mut i = 0;
+    while i < words.len() {
+        match boundary(words, start, i) {
+            Some(next) => {
+                if i > start {
+                    ranges.push(start..i);
+                }
+                start = next;
+                i = next.max(i + 1);
+            }
+            None => i += 1,
+        }
+    }
+    if start < words.len() || ranges.is_empty() {
+        ranges.push(start..words.len());
+    }
+    ranges
+}
+
+/// Where the next command begins, if one ends at `i`.
+fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
+    if words.kind(i) == Some(Kind::Break) {
+        return Some(i + 1);
+    }
+    match words.at(i) {
+        "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
+        "and" | "then" | "," | "also" | "plus" | "&" | "but" => {
+            let next = after_links(words, i);
+            joined_command(words, start, i, next).then_some(next)
+        }
+        _ => None,
+    }
+}
+
+fn ends_sentence(words: &Words, i: usize) -> bool {
+    let before = words.before(i);
+    let short = matches!(
+        before,
+        "mr" | "mrs"
+            | "ms"
+            | "dr"
+            | "st"
+            | "vs"
+            | "jr"
+            | "sr"
+            | "no"
+            | "approx"
+            | "appt"
+            | "prof"
+            | "etc"
+            | "eg"
+            | "ie"
+    );
+    let dated = before.len() <= 4 && (before.bytes().all(|b| b.is_ascii_digit()) || is_short_date(before));
+    let spaced = !words.touches_next(i);
+    i + 1 < words.len() && spaced && !(words.at(i) == "." && (short || dated || before.len() == 1))
+}
+
+fn is_short_date(word: &str) -> bool {
+    matches!(
+        word,
+        "jan"
+            | "feb"
+            | "mar"
+            | "apr"
+            | "jun"
+            | "jul"
+            | "aug"
+            | "sep"
+            | "sept"
+            | "oct"
+            | "nov"
+            | "dec"
+            | "mon"
+            | "tue"
+            | "tues"
+            | "wed"
+            | "thu"
+            | "thur"
+            | "fri"
+            | "sat"
+            | "sun"
+    )
+}
+
+fn after_links(words: &Words, i: usize) -> usize {
+    let mut next = i;
+    while next < i + 4
+        && matches!(words.at(next), "and" | "then" | "," | "also" | "plus" | "&" | "but" | "after" | "that")
+    {
+        if words.at(next) == "after" && words.at(next + 1) != "that" {
+            break;
+        }
+        next += 1;
+    }
+    next
+}
+
+/// Whether a command begins at `next` that cannot be part of what the stretch before it says.
+fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool {
+    let courtesy = lexicon::after_courtesy(words, next, (next + 12).min(words.len()));
+    let first = lexicon::after_courtesy(words, start, (start + 16).min(words.len()));
+    let word = words.at(courtesy);
+    let Some(verb) = exact(word) else { return false };
+    let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
+    let asked = courtesy > next || (link..next).any(|i| words.at(i) == "then");
+    let named = names_task(words, courtesy + 1);
+    match verb {
+        Verb::Remind => matches!(words.at(courtesy + 1), "me" | "us") && first < next,
+        Verb::Add => word == "add" && words.at(courtesy + 1) != "it" && words.at(courtesy + 1) != "that",
+        Verb::Make => {
+            named && asked || named && matches!(word, "create" | "set") && !creates || named && word == "create"
+        }
+        Verb::Show => matches!(word, "show" | "list" | "display") && (words.at(courtesy + 1) == "me" || named),
+        Verb::Mark => word == "mark" && marks_done(words, courtesy + 1) && words.at(courtesy + 1) != "it" || named,
+        Verb::Delete => {
+            word != "stop" && word != "clear" && word != "drop" && (!creates || named || asked)
+                || word == "clear" && named
+        }
+        Verb::Complete | Verb::Change | Verb::Move => named || (asked || !creates) && words.at(courtesy + 1) != "it",
+        Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
+        Verb::Put | Verb::Take => false,
+    }
+}
+
+fn exact(word: &str) -> Option<Verb> {
+    lexicon::verb(word).filter(|_| word.len() > 2)
+}
+
+fn names_task(words: &Words, from: usize) -> bool {
+    (from..from + 7)
+        .take_while(|i| words.is_word(*i) && words.at(*i) != "and")
+        .any(|i| lexicon::noun(words, i).is_some())
+}
+
+fn marks_done(words: &Words, from: usize) -> bool {
+    (from..from + 12).any(|i| matches!(words.at(i), "done" | "complete" | "completed" | "finished"))
+}

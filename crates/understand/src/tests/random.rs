@@ -1,0 +1,106 @@
+//! Whatever is said, something is read, and nothing breaks.
+
+use proptest::prelude::*;
+
+use super::now;
+use crate::{read, to_json};
+
+/// Words of the language and noise, in any order.
+fn sentence() -> impl Strategy<Value = String> {
+    let words = [
+        "add",
+        "delete",
+        "remind",
+        "me",
+        "to",
+        "the",
+        "task",
+        "my",
+        "list",
+        "every",
+        "other",
+        "friday",
+        "at",
+        "3",
+        "3:30pm",
+        "by",
+        "half",
+        "past",
+        "noon",
+        "in",
+        "two",
+        "weeks",
+        "of",
+        "next",
+        "month",
+        "99999",
+        "31st",
+        "feb",
+        "29",
+        "12/31",
+        "0",
+        "\"",
+        "'",
+        "«",
+        "»",
+        "#",
+        "and",
+        ",",
+        ".",
+        "\n",
+        "all",
+        "it",
+        "from",
+        "change",
+        "rename",
+        "because",
+        "tagged",
+        "!",
+        "🎂",
+        "ا",
+        "a.m.",
+        "the first",
+        "end",
+        "is",
+        "done",
+        "mark",
+        "as",
+        "years",
+        "ago",
+        "instead of",
+        "priority",
+        "1/2",
+        "99:99",
+    ];
+    prop::collection::vec(prop::sample::select(words.to_vec()), 0..30).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read(text in "\\PC{0,300}") {
+        check(&text);
+    }
+
+    #[test]
+    fn any_row_of_words_is_read(text in sentence()) {
+        check(&text);
+    }
+
+    #[test]
+    fn long_text_is_read(piece in "\\PC{1,12}") {
+        check(&piece.repeat(5000 / piece.len().max(1)));
+    }
+}
+
+fn check(text: &str) {
+    let reading = read(text, &now());
+    assert!(!reading.commands.is_empty());
+    for command in &reading.commands {
+        assert!((0.0..=1.0).contains(&command.confidence), "{text:?}: {command:?}");
+        if let Some(rule) = &command.recurrence {
+            assert!(model::recurrence::parse("recurrence", rule).is_ok(), "{text:?}: {rule}");
+        }
+    }
+    assert_eq!(reading, read(text, &now()));
+    assert!(to_json(&reading).is_object());
+}

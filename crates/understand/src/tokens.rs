@@ -1,0 +1,286 @@
+//! Cuts an utterance into words, numbers, quoted passages and punctuation, each with its place in the text.
+//!
+//! Lower-cases for comparison only: what is shown again is always cut from the text itself. What stands in quotes is
+//! one token that no rule looks into.
+
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Letters, digits, or both, with the marks that hold them together: `don't`, `3:30pm`, `10/31`.
+    Word,
+    /// A passage in quotes; the span includes them.
+    Quoted,
+    /// A line break.
+    Break,
+    /// Any other mark.
+    Mark,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Token {
+    kind: Kind,
+    start: usize,
+    end: usize,
+    lower_start: usize,
+    lower_end: usize,
+}
+
+/// The tokens of a text. Asking beyond the end gives an empty word, so that matchers need no checks.
+#[derive(Debug)]
+pub(crate) struct Words<'a> {
+    text: &'a str,
+    lower: String,
+    tokens: Vec<Token>,
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let mut lexer =
+            Lexer { text, lower: String::with_capacity(text.len()), tokens: Vec::new(), unclosed: [false; 5] };
+        lexer.run();
+        Self { text, lower: lexer.lower, tokens: lexer.tokens }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The token in lower case with plain apostrophes; empty for a quoted passage and beyond the end.
+    pub(crate) fn at(&self, i: usize) -> &str {
+        self.tokens.get(i).and_then(|t| self.lower.get(t.lower_start..t.lower_end)).unwrap_or_default()
+    }
+
+    /// The token before `i`, in the same way.
+    pub(crate) fn before(&self, i: usize) -> &str {
+        i.checked_sub(1).map_or("", |i| self.at(i))
+    }
+
+    pub(crate) fn kind(&self, i: usize) -> Option<Kind> {
+        self.tokens.get(i).map(|t| t.kind)
+    }
+
+    pub(crate) fn is_word(&self, i: usize) -> bool {
+        self.kind(i) == Some(Kind::Word)
+    }
+
+    pub(crate) fn is_quoted(&self, i: usize) -> bool {
+        self.kind(i) == Some(Kind::Quoted)
+    }
+
+    /// Whether the words from `i` on are these.
+    pub(crate) fn matches(&self, i: usize, words: &[&str]) -> bool {
+        words.iter().enumerate().all(|(n, word)| self.at(i + n) == *word)
+    }
+
+    /// The length of the first of these phrases (words with single spaces between) that stands at `i`.
+    pub(crate) fn phrase(&self, i: usize, phrases: &[&str]) -> Option<usize> {
+        phrases.iter().find_map(|phrase| {
+            let mut n = 0;
+            for word in phrase.split(' ') {
+                if self.at(i + n) != word {
+                    return None;
+                }
+                n += 1;
+            }
+            Some(n)
+        })
+    }
+
+    /// The text of some tokens, as it was written.
+    pub(crate) fn text(&self, range: Range<usize>) -> &'a str {
+        match (self.tokens.get(range.start), range.end.checked_sub(1).and_then(|last| self.tokens.get(last))) {
+            (Some(first), Some(last)) if first.start <= last.end => &self.text[first.start..last.end],
+            _ => "",
+        }
+    }
+
+    /// What stands between the quotes of a quoted passage.
+    pub(crate) fn inside(&self, i: usize) -> &'a str {
+        let quoted = self.text(i..i + 1);
+        let mut chars = quoted.chars();
+        chars.next();
+        chars.next_back();
+        chars.as_str().trim()
+    }
+
+    /// Whether white space or nothing separates the tokens `i` and `i + 1`.
+    pub(crate) fn touches_next(&self, i: usize) -> bool {
+        matches!((self.tokens.get(i), self.tokens.get(i + 1)), (Some(a), Some(b)) if a.end == b.start)
+    }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    lower: String,
+    tokens: Vec<Token>,
+    /// Kinds of quote that are known not to be closed in the rest of the text, so that no text is searched twice.
+    unclosed: [bool; 5],
+}
+
+impl Lexer<'_> {
+    fn run(&mut self) {
+        let mut at = 0;
+        while let Some(c) = self.char_at(at) {
+            at = if c == '\n' {
+                self.push_raw(Kind::Break, at, at + 1, "\n")
+            } else if c.is_whitespace() || is_invisible(c) {
+                at + c.len_utf8()
+            } else if let Some(end) = self.quote_end(at, c) {
+                self.push_raw(Kind::Quoted, at, end, "")
+            } else if c.is_alphanumeric() {
+                self.word(at)
+            } else {
+                let end = at + c.len_utf8();
+                let lower_start = self.lower.len();
+                self.lower.push(c);
+                self.push(Kind::Mark, at, end, lower_start)
+            };
+        }
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.text.get(at..).and_then(|rest| rest.chars().next())
+    }
+
+    fn push_raw(&mut self, kind: Kind, start: usize, end: usize, lower: &str) -> usize {
+        let lower_start = self.lower.len();
+        self.lower.push_str(lower);
+        self.push(kind, start, end, lower_start)
+    }
+
+    fn push(&mut self, kind: Kind, start: usize, end: usize, lower_start: usize) -> usize {
+        self.tokens.push(Token { kind, start, end, lower_start, lower_end: self.lower.len() });
+        end
+    }
+
+    fn word(&mut self, start: usize) -> usize {
+        let lower_start = self.lower.len();
+        let mut end = start;
+        let mut last = ' ';
+        while let Some(c) = self.char_at(end) {
+            let next = self.char_at(end + c.len_utf8());
+            if c.is_alphanumeric() || is_combining(c) {
+                self.lower.extend(c.to_lowercase());
+            } else if joins(last, c, next) {
+                self.lower.push(if is_apostrophe(c) { '\'' } else { c });
+            } else {
+                break;
+            }
+            last = c;
+            end += c.len_utf8();
+        }
+        let end = self.half_of_day(start, end, lower_start);
+        self.push(Kind::Word, start, end, lower_start)
+    }
+
+    /// Takes the rest of `a.m.` or `p.m.` into the word.
+    fn half_of_day(&mut self, start: usize, end: usize, lower_start: usize) -> usize {
+        let word = &self.text[start..end];
+        let Some(hour) = word.strip_suffix(['a', 'p', 'A', 'P']) else { return end };
+        let rest = &self.text[end..];
+        if !hour.bytes().all(|b| b.is_ascii_digit() || b == b':' || b == b'.')
+            || !rest.starts_with(".m") && !rest.starts_with(".M")
+        {
+            return end;
+        }
+        match rest[2..].chars().next() {
+            Some(c) if c.is_alphanumeric() => end,
+            after => {
+                self.lower.push('m');
+                debug_assert!(self.lower.len() > lower_start);
+                end + 2 + usize::from(after == Some('.'))
+            }
+        }
+    }
+
+    /// The end of the passage that a quote at `at` opens.
+    fn quote_end(&mut self, at: usize, c: char) -> Option<usize> {
+        let (n, close) = match c {
+            '"' => (0, '"'),
+            '“' | '„' => (1, '”'),
+            '«' => (2, '»'),
+            '‘' => (3, '’'),
+            '\'' | '`' => (4, c),
+            _ => return None,
+        };
+        let after_letter = self.text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
+        if self.unclosed.get(n).copied().unwrap_or(true) || is_apostrophe(c) && after_letter {
+            return None;
+        }
+        let inside = at + c.len_utf8();
+        let end = self.text.get(inside..).and_then(|rest| self.closing(rest, close)).map(|end| inside + end);
+        if end.is_none()
+            && let Some(flag) = self.unclosed.get_mut(n)
+        {
+            *flag = true;
+        }
+        end.filter(|end| self.text.get(inside..*end).is_some_and(|s| s.chars().any(char::is_alphanumeric)))
+    }
+
+    fn closing(&self, rest: &str, close: char) -> Option<usize> {
+        let also = if close == '”' { '“' } else { close };
+        rest.char_indices().find_map(|(at, c)| {
+            let end = at + c.len_utf8();
+            let word_follows = rest[end..].chars().next().is_some_and(char::is_alphanumeric);
+            let closes = (c == close || c == also) && (!is_apostrophe(close) || at > 0 && !word_follows);
+            closes.then_some(end)
+        })
+    }
+}
+
+fn is_apostrophe(c: char) -> bool {
+    matches!(c, '\'' | '’' | '‘' | '`')
+}
+
+/// Marks that change the letter before them, and the joiners of scripts and emoji.
+fn is_combining(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{903}' | '\u{93a}'..='\u{94f}' | '\u{200c}' | '\u{200d}' | '_')
+}
+
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Whether a mark between two characters belongs to the word.
+fn joins(last: char, c: char, next: Option<char>) -> bool {
+    let Some(next) = next else { return false };
+    let digits = last.is_ascii_digit() && next.is_ascii_digit();
+    match c {
+        '/' | ':' | '.' | ';' => digits,
+        '-' => digits || last.is_alphabetic() && next.is_alphanumeric(),
+        _ if is_apostrophe(c) => last.is_alphanumeric() && next.is_alphabetic(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<String> {
+        let words = Words::new(text);
+        (0..words.len()).map(|i| words.text(i..i + 1).to_owned()).collect()
+    }
+
+    #[test]
+    fn words_numbers_and_quotes_are_kept_whole() {
+        assert_eq!(cut("don’t, at 3:30pm!"), ["don’t", ",", "at", "3:30pm", "!"]);
+        assert_eq!(cut("10/31/74 8.30 pm"), ["10/31/74", "8.30", "pm"]);
+        assert_eq!(cut("say \"add milk\" now"), ["say", "\"add milk\"", "now"]);
+        assert_eq!(cut("rename 'buy milk' to 'Bob's milk'"), ["rename", "'buy milk'", "to", "'Bob's milk'"]);
+        assert_eq!(cut("«ab» “c d”"), ["«ab»", "“c d”"]);
+        assert_eq!(cut("twenty-two 🎂 牛乳を買う"), ["twenty-two", "🎂", "牛乳を買う"]);
+        assert_eq!(cut("at 5 p.m. sharp"), ["at", "5", "p.m.", "sharp"]);
+        assert_eq!(Words::new("5 P.M.").at(1), "pm");
+        assert_eq!(Words::new("5p.m").at(0), "5pm");
+        assert_eq!(Words::new("DON’T").at(0), "don't");
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_is_a_mark() {
+        assert_eq!(cut("a \" b"), ["a", "\"", "b"]);
+        assert_eq!(cut("dogs' food"), ["dogs", "'", "food"]);
+    }
+}
