@@ -49,7 +49,7 @@ pub(crate) fn start(config: &Config, traces: Option<&telemetry::Traces>) -> Hand
 
 /// Our own parts as asked; of others only what is worth a warning.
 fn targets(level: LevelFilter) -> Targets {
-    let ours = ["adjutant", "model", "server", "store"].map(|part| (part, level));
+    let ours = ["adjutant", "assistant", "model", "server", "store", "tools"].map(|part| (part, level));
     Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours)
 }
 

@@ -1,9 +1,11 @@
 //! Puts the parts together: configuration → store → app. The only place that knows all of them.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use assistant::offline::Offline;
 use model::Clock;
 use server::App;
 use store::Store;
@@ -48,7 +50,7 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
 /// The application on the configured database. Whoever calls this holds the lock of the data directory.
 pub(crate) async fn app(config: &Config, settings: server::Settings) -> anyhow::Result<App> {
     let store = Store::open(&config.location(), config.durability).await.context("failed to open the database")?;
-    let app = App::new(store, Clock::system(), settings);
+    let app = App::new(store, Clock::system(), settings, Arc::new(Offline));
     app.refresh_revocations().await?;
     Ok(app)
 }

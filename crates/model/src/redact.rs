@@ -30,10 +30,17 @@ use shapes::Shape;
 /// What stands in the text in place of whatever was found.
 pub const MARK: &str = "[redacted]";
 
-/// Redacts with everything looked for and no known values: one automaton for the whole process.
+/// One automaton for the whole process.
+static EVERYTHING: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What::default()));
+
+/// Redacts with everything looked for and no known values.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    static EVERYTHING: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What::default()));
     EVERYTHING.text(text)
+}
+
+/// [`redact`] for every text in a JSON value, and for what its names give away.
+pub fn redact_json(value: &mut Value) {
+    EVERYTHING.json(value);
 }
 
 /// Which kinds of things are looked for.

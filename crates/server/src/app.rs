@@ -3,14 +3,17 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
+use assistant::ChatModel;
 use model::Clock;
 use store::Store;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tools::Tools;
 
 use crate::Settings;
 use crate::auth::revocations::Revocations;
 use crate::auth::verifier::Verifier;
+use crate::chat::Turns;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 
@@ -21,6 +24,9 @@ pub struct App(Arc<Inner>);
 struct Inner {
     store: Store,
     clock: Clock,
+    model: Arc<dyn ChatModel>,
+    turns: Turns,
+    tasks: TaskTracker,
     metrics: Metrics,
     revocations: Revocations,
     in_force: RwLock<Arc<InForce>>,
@@ -53,11 +59,14 @@ impl InForce {
 }
 
 impl App {
-    pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
+    pub fn new(store: Store, clock: Clock, settings: Settings, model: Arc<dyn ChatModel>) -> Self {
         let in_force = InForce::new(settings, &clock, None);
         Self(Arc::new(Inner {
             store,
             clock,
+            model,
+            turns: Turns::default(),
+            tasks: TaskTracker::new(),
             metrics: Metrics::default(),
             revocations: Revocations::default(),
             in_force: RwLock::new(Arc::new(in_force)),
@@ -72,6 +81,20 @@ impl App {
 
     pub fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    /// Who answers in the chat.
+    pub fn model(&self) -> &Arc<dyn ChatModel> {
+        &self.0.model
+    }
+
+    /// Work that goes on without the request that began it.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.0.turns
     }
 
     /// What agents can do for a user, under the settings in force.

@@ -82,6 +82,11 @@ pub(crate) enum Answer<T> {
 }
 
 impl<T> Change<T> {
+    /// For what is carried out in another way.
+    pub(crate) fn into_parts(self) -> (App, User, T, Option<Key>) {
+        (self.app, self.user, self.body, self.key)
+    }
+
     /// Carries the change out, once for its key, and answers when it is committed. `what` names the thing that may not
     /// be found.
     pub(crate) async fn carry_out<A, W>(self, what: &'static str, work: W) -> Result<Response, Problem>
@@ -109,7 +114,7 @@ fn reply<A: Serialize>(answer: Answer<A>) -> store::Result<Reply> {
     })
 }
 
-fn respond(reply: Reply, earlier: bool) -> Response {
+pub(crate) fn respond(reply: Reply, earlier: bool) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
     let mut response = status.into_response();
     if !reply.body.is_empty() {

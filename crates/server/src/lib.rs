@@ -1,4 +1,4 @@
-//! The HTTP door: `/api/…`, health, metrics and documentation, with everything around a request that all of them share
+//! The HTTP door: chat, `/api/…`, health, metrics and documentation, with everything around a request that all of them share
 //! (ids, logs, limits, authentication, errors).
 //!
 //! A request passes `request` (id, log, time limit), `guard` (host and origin), [`auth`] (who is it, how often) and
@@ -8,6 +8,7 @@ mod api;
 pub mod app;
 pub mod auth;
 mod change;
+mod chat;
 mod docs;
 mod guard;
 mod health;

@@ -14,6 +14,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use tools::Names;
+
+use crate::request::Ended;
 use crate::{App, Problem};
 
 /// Seconds.
@@ -23,6 +26,8 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Request, Counter>,
     durations: Family<Route, Histogram>,
+    turns: Family<Outcome, Counter>,
+    tool_calls: Family<ToolCall, Counter>,
     waiting_writes: Gauge,
     uptime: Gauge,
 }
@@ -37,6 +42,17 @@ struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
     route: Label<Option<MatchedPath>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    success: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ToolCall {
+    tool: &'static str,
+    success: bool,
 }
 
 /// A value of another crate as a label, without copying it for each request.
@@ -93,11 +109,15 @@ impl Default for Metrics {
         let durations = Family::<Route, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         let help = "time until the answer began";
         registry.register_with_unit("http_request_duration", help, Unit::Seconds, durations.clone());
+        let turns = Family::<Outcome, Counter>::default();
+        registry.register("turns", "turns of the assistant", turns.clone());
+        let tool_calls = Family::<ToolCall, Counter>::default();
+        registry.register("tool_calls", "tools that the assistant called", tool_calls.clone());
         let waiting_writes = Gauge::default();
         registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
         let uptime = Gauge::default();
         registry.register_with_unit("uptime", "time since the start", Unit::Seconds, uptime.clone());
-        Self { registry, requests, durations, waiting_writes, uptime }
+        Self { registry, requests, durations, turns, tool_calls, waiting_writes, uptime }
     }
 }
 
@@ -106,6 +126,17 @@ impl Metrics {
         let route = Label(route);
         self.durations.get_or_create(&Route { route: route.clone() }).observe(duration.as_secs_f64());
         self.requests.get_or_create(&Request { method: Label(method), route, status }).inc();
+    }
+
+    pub(crate) fn count_turn(&self, ended: &Ended, names: Names) {
+        let Some(success) = ended.success else { return };
+        self.turns.get_or_create(&Outcome { success }).inc();
+        for (name, success) in &ended.tools {
+            // A model can invent a name; a counter for each would grow without bound.
+            let known = tools::catalog::of(names).iter().find(|spec| spec.name == name);
+            let tool = known.map_or("other", |spec| spec.name);
+            self.tool_calls.get_or_create(&ToolCall { tool, success: *success }).inc();
+        }
     }
 }
 

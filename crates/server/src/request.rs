@@ -5,7 +5,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -13,7 +14,7 @@ use futures::FutureExt;
 use model::redact::redact;
 use tracing::{Instrument, Span, field};
 
-use crate::api::is_unhurried;
+use crate::api::time_limit;
 use crate::problem::Failure;
 use crate::{App, Problem};
 
@@ -38,6 +39,21 @@ impl RequestId {
     }
 }
 
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let id = parts.extensions.get::<Self>().cloned();
+        id.ok_or_else(|| Problem::internal("a request without an id"))
+    }
+}
+
 fn is_valid(id: &[u8]) -> bool {
     (1..=64).contains(&id.len()) && id.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
@@ -49,7 +65,7 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let name = route.as_ref().map_or("other", MatchedPath::as_str);
-    let unhurried = is_unhurried(&method, name);
+    let limit = time_limit(&method, name, app.in_force().settings.request_timeout);
     // Traces do not pass the log's redactor.
     let path = redact(request.uri().path()).into_owned();
     // Of the highest level, so that no setting of the log takes the id from an entry.
@@ -64,13 +80,17 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
         url.path = path,
         http.response.status_code = field::Empty,
     );
-    let limit = if unhurried { Duration::MAX } else { app.in_force().settings.request_timeout };
+    let mut request = request;
+    request.extensions_mut().insert(id.clone());
     let mut response = async {
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let input_length: u64 = length.and_then(|length| length.parse().ok()).unwrap_or_default();
         tracing::info!(event = "request_received", method = method.as_str(), path, input_length);
         let response = answer(request, next, limit).await;
         log_outcome(&response, started);
+        if let Some(ended) = response.extensions().get::<Ended>() {
+            app.metrics().count_turn(ended, app.in_force().settings.tool_names);
+        }
         response
     }
     .instrument(span.clone())
@@ -95,19 +115,48 @@ async fn answer(request: Request, next: Next, limit: Duration) -> Response {
 }
 
 fn log_outcome(response: &Response, started: Instant) {
-    let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     if let Some(Failure { kind, message, recoverable }) = response.extensions().get::<Failure>() {
         let error_message = &*redact(message);
         tracing::error!(event = "error_occurred", error_type = kind, error_message, recoverable);
     }
     let success = response.status().as_u16() < StatusCode::BAD_REQUEST.as_u16();
-    tracing::info!(
-        event = "request_completed",
-        duration_ms = duration,
-        total_duration_ms = duration,
-        success,
-        tools_called.json = "[]"
-    );
+    response.extensions().get::<Ended>().unwrap_or(&Ended::default()).log(success, started);
+}
+
+/// How a turn of the assistant ended, noted beside its answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ended {
+    /// The tools it called, and whether they did what they were asked.
+    pub(crate) tools: Vec<(String, bool)>,
+    pub(crate) success: Option<bool>,
+    /// The answer has only begun: whoever ends it writes the entry.
+    later: bool,
+}
+
+impl Ended {
+    pub(crate) fn new(tools: Vec<(String, bool)>, success: bool) -> Self {
+        Self { tools, success: Some(success), later: false }
+    }
+
+    pub(crate) fn later() -> Self {
+        Self { later: true, ..Self::default() }
+    }
+
+    /// The last entry of a request.
+    pub(crate) fn log(&self, success: bool, started: Instant) {
+        if self.later {
+            return;
+        }
+        let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let tools: Vec<_> = self.tools.iter().map(|(name, _)| name).collect();
+        tracing::info!(
+            event = "request_completed",
+            duration_ms = duration,
+            total_duration_ms = duration,
+            success = self.success.unwrap_or(success),
+            tools_called.json = serde_json::to_string(&tools).unwrap_or_default()
+        );
+    }
 }
 
 /// Problems get their body here, where the request's id is known.
@@ -117,6 +166,11 @@ fn with_problem_body(mut response: Response, id: &RequestId) -> Response {
     response.headers_mut().remove(header::CONTENT_LENGTH);
     *response.body_mut() = Body::from(json);
     response
+}
+
+/// Notes which conversation a request is about.
+pub(crate) fn note_conversation(id: &model::conversation::Id) {
+    Span::current().record("conversation_id", field::display(id));
 }
 
 /// Notes who is asking, for the log entries that follow.

@@ -66,6 +66,12 @@ pub async fn claim(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp) ->
     Ok(Some(Reply { status, body: row.maybe_text(2)?.unwrap_or_default() }))
 }
 
+/// Gives a claimed key back: the request it came with was not carried out.
+pub async fn release(conn: &mut Conn, owner: UserId, key: &Key) -> Result<()> {
+    let sql = "DELETE FROM idempotency_keys WHERE owner = $1 AND key = $2 AND status IS NULL";
+    conn.run((sql, args![owner, key.key.as_str()])).await.map(drop)
+}
+
 /// Keeps the answer to a request whose key was claimed, also where the request has erased the claim with all else.
 pub async fn settle(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp, reply: &Reply) -> Result<()> {
     let sql = "INSERT INTO idempotency_keys (owner, key, fingerprint, status, body, created_at) \

@@ -149,7 +149,7 @@ fn json<T: Serialize>(value: &T) -> store::Result<String> {
 )]
 pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Problem> {
     let Import(document) = std::mem::take(&mut change.body);
-    let (tasks, reminders, dialogues) = check(document, &change.app)?;
+    let Checked { tasks, reminders, dialogues } = check(document, &change.app)?;
     let (owner, now) = (change.user.id, change.app.clock().now());
     change
         .carry_out("data", move |conn| {
@@ -179,8 +179,15 @@ impl RequestBody for Import {
     }
 }
 
+/// A document whose every part is valid.
+struct Checked {
+    tasks: Vec<Task>,
+    reminders: Vec<Reminder>,
+    dialogues: Vec<Dialogue>,
+}
+
 /// Holds what comes from outside to the same rules as everything else.
-fn check(document: Option<Document>, app: &App) -> Result<(Vec<Task>, Vec<Reminder>, Vec<Dialogue>), Invalid> {
+fn check(document: Option<Document>, app: &App) -> Result<Checked, Invalid> {
     let mut checks = Checks::default();
     let document = document.ok_or_else(|| Invalid::one("body", "required", "must be given"))?;
     if document.adjutant_export != FORMAT {
@@ -206,7 +213,7 @@ fn check(document: Option<Document>, app: &App) -> Result<(Vec<Task>, Vec<Remind
             .collect();
         dialogues.extend(conversation.map(|conversation| Dialogue { conversation, messages }));
     }
-    checks.finish(Some((tasks, reminders, dialogues)))
+    checks.finish(Some(Checked { tasks, reminders, dialogues }))
 }
 
 fn within<T>(place: String, result: Result<T, Invalid>) -> Result<T, Invalid> {

@@ -1,11 +1,14 @@
 //! The endpoints below `/api`, one file a noun. All of them act for the user who asks and see nothing else.
 
 mod backup;
+mod chat;
 mod conversations;
 mod data;
 mod stream;
 mod tasks;
 mod tokens;
+
+use std::time::Duration;
 
 use axum::http::Method;
 use serde::Serialize;
@@ -17,6 +20,9 @@ use crate::App;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(chat::stream))
+        .routes(routes!(chat::chat))
+        .routes(routes!(chat::run))
         .routes(routes!(tasks::list, tasks::create))
         .routes(routes!(tasks::undo))
         .routes(routes!(tasks::complete_several))
@@ -31,9 +37,15 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tokens::revoke))
 }
 
-/// Whether a request may take as long as its body takes to arrive and to be stored.
-pub(crate) fn is_unhurried(method: &Method, route: &str) -> bool {
-    *method == Method::POST && [RESTORE, IMPORT].contains(&route)
+/// How long a request may take before it is given up.
+pub(crate) fn time_limit(method: &Method, route: &str, usual: Duration) -> Duration {
+    match route {
+        // As long as its body takes to arrive and to be stored.
+        RESTORE | IMPORT if *method == Method::POST => Duration::MAX,
+        // A turn has its own limit, and ends with words.
+        "/chat" | "/chat/stream" | "/agent/run" => usual * 2 + Duration::from_secs(5),
+        _ => usual,
+    }
 }
 
 /// Takes the place of everything, so a repetition changes nothing and needs no key.

@@ -1,0 +1,43 @@
+//! What a run knows: who asks, what was said before, what was said now. Nothing in it changes while the run lasts.
+
+use jiff::{Timestamp, Zoned};
+use model::User;
+use model::conversation::{Message, Role};
+use tools::Held;
+use understand::Reading;
+
+/// S1's AgentContext.
+#[derive(Clone, Debug)]
+pub struct AgentContext {
+    pub user: User,
+    /// Oldest first.
+    pub history: Vec<Message>,
+    /// What waits for the user's confirmation: what the last message of the assistant asked about.
+    pub held: Option<Held>,
+}
+
+impl AgentContext {
+    /// What is pending is rebuilt from the conversation alone: only the very last message counts (AGENT-7).
+    pub fn new(user: User, history: Vec<Message>) -> Self {
+        let last = history.last().filter(|message| message.role == Role::Assistant);
+        let held = last.and_then(|message| message.pending.clone()).and_then(Held::from_outside);
+        Self { user, history, held }
+    }
+}
+
+/// What the user says now, and what the language engine reads in it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub message: String,
+    pub reading: Reading,
+    /// In the user's time zone.
+    pub now: Zoned,
+}
+
+impl Request {
+    pub fn new(message: String, user: &User, now: Timestamp) -> Self {
+        let now = now.to_zoned(user.time_zone.clone());
+        let reading = understand::read(&message, &now);
+        Self { message, reading, now }
+    }
+}

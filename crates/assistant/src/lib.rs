@@ -1,0 +1,22 @@
+//! The assistant: a person's sentence in, tools called, a friendly answer out.
+//!
+//! [`AgentRunner`] is the loop: it asks the model, calls what the model wants called, and holds it to the limits: who the
+//! user is, how many calls, how long, what must be confirmed, what an answer may look like. Which model answers is a
+//! parameter ([`ChatModel`]); the built-in one ([`offline::Offline`]) needs no network. Nothing is kept between runs.
+
+mod chat_model;
+mod confirm;
+mod context;
+mod event;
+mod log;
+pub mod offline;
+mod run;
+mod screen;
+mod shown;
+mod wording;
+
+pub use chat_model::{Call, ChatModel, Delta, ModelError, Prompt, Step};
+pub use context::{AgentContext, Request};
+pub use event::{ErrorType, Event, Status};
+pub use run::{AgentResult, AgentRunner, Limits};
+pub use wording::{timed_out, trouble};

@@ -1,0 +1,400 @@
+//! What is done about each command, and what is said about it.
+
+use jiff::civil::Date;
+use model::due::Due;
+use model::task::Status;
+use serde_json::{Value, json};
+use tools::answer::NOT_FOUND;
+use tools::{Arguments, Spec, Tool};
+use understand::{Command, DueFilter, Field, Filter, Intent, Missing, StatusFilter, Target, When};
+
+use super::lookup::{Found, Prefer, find};
+use super::{Ask, Policy, Reply, follow_up, small_talk};
+use crate::shown::Mention;
+use crate::wording;
+
+/// The sentence about it; none where the loop asks for a confirmation instead.
+type Said = Result<Option<String>, Ask>;
+
+pub(super) fn carry_out(policy: &mut Policy<'_>, command: &follow_up::Wanted) -> Said {
+    let follow_up::Wanted { command, pick } = command;
+    if let Some(missing) = command.missing {
+        return Ok(Some(wording::missing(missing)));
+    }
+    match command.intent {
+        Intent::CreateTask => create(policy, command),
+        Intent::ListTasks => list(policy, command),
+        Intent::CompleteTask => complete(policy, command, *pick),
+        Intent::DeleteTask => delete(policy, command, *pick),
+        Intent::UpdateTask => update(policy, command, *pick),
+        Intent::ScheduleReminder => remind(policy, command, *pick),
+        Intent::Undo => undo(policy),
+        Intent::ClarificationNeeded => Ok(Some(wording::missing(Missing::Target))),
+        Intent::Unknown => Ok(Some(small_talk::answer(&policy.prompt.request.message))),
+    }
+}
+
+fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
+    let (Some(spec), Some(title)) = (policy.spec(Tool::Add), &command.title) else {
+        return Ok(Some(wording::missing(Missing::Title)));
+    };
+    let mut arguments = attributes(command);
+    arguments.insert("title".to_owned(), title.as_str().into());
+    arguments.entry("priority").or_insert("medium".into());
+    Ok(match policy.call(spec, arguments)? {
+        Reply::Done(data) => {
+            policy.last = Mention::of(task_of(data));
+            Some(wording::created(title_of(data, title)))
+        }
+        other => refused(other, title),
+    })
+}
+
+fn list(policy: &mut Policy<'_>, command: &Command) -> Said {
+    let Some(spec) = policy.spec(Tool::List) else { return Ok(Some(wording::trouble().to_owned())) };
+    let arguments = filters(spec, &command.filter);
+    let data = match policy.call(spec, arguments)? {
+        Reply::Done(data) => data,
+        other => return Ok(refused(other, "")),
+    };
+    let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let anything = Filter { status: None, ..command.filter.clone() } == Filter::default();
+    if tasks.is_empty() && anything && command.filter.status != Some(StatusFilter::Completed) {
+        return none_open(policy, spec, &command.filter);
+    }
+    let today = policy.prompt.request.now.date();
+    let lines: Vec<_> = tasks.iter().map(|task| line(task, today)).collect();
+    let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(tasks.len());
+    Ok(Some(wording::list(&lines, total, &command.filter)))
+}
+
+/// No tasks at all, or none that is open: only another look can tell.
+fn none_open(policy: &mut Policy<'_>, spec: &Spec, filter: &Filter) -> Said {
+    if filter.status == Some(StatusFilter::All) {
+        return Ok(Some(wording::no_tasks()));
+    }
+    let everything = Arguments::from_iter([("status".to_owned(), json!("all"))]);
+    let any = match policy.call(spec, everything)? {
+        Reply::Done(data) => data["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty()),
+        Reply::Refused(..) | Reply::Held => false,
+    };
+    Ok(Some(if any { wording::all_done() } else { wording::no_tasks() }))
+}
+
+/// Whether it is done, its title, and what is worth knowing besides.
+fn line(task: &Value, today: Date) -> (bool, &str, Option<String>) {
+    let done = task["status"] == "completed";
+    let due = task["due_date"].as_str().filter(|_| !done).and_then(|due| due_words(due, today));
+    let extra = match (due, task["priority"] == "high" && !done) {
+        (Some(due), true) => Some(format!("due {due}, high priority")),
+        (Some(due), false) => Some(format!("due {due}")),
+        (None, true) => Some("high priority".to_owned()),
+        (None, false) => None,
+    };
+    (done, task["title"].as_str().unwrap_or_default(), extra)
+}
+
+fn due_words(due: &str, today: Date) -> Option<String> {
+    match Due::parse("due_date", due, &jiff::tz::TimeZone::UTC).ok()? {
+        Due::Day(day) => Some(wording::when(day, None, today)),
+        // As its author's clock showed it.
+        Due::Moment { at, offset } => Some(wording::at(offset.to_datetime(at), today)),
+    }
+}
+
+fn complete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Said {
+    let target = command.target.as_ref();
+    if target == Some(&Target::All) || target.is_none() {
+        return several(policy, Tool::CompleteSeveral, command, None);
+    }
+    let found = match target {
+        Some(target) => find(policy, target, Prefer::Open, pick)?,
+        None => Found::Nothing,
+    };
+    let mention = match one_of(found) {
+        Ok(mention) => mention,
+        Err(Miss::Several(mentions)) => return several(policy, Tool::CompleteSeveral, command, Some(mentions)),
+        Err(Miss::Said(words)) => return Ok(Some(words)),
+    };
+    if mention.completed {
+        return Ok(Some(wording::already_completed(&mention.title)));
+    }
+    let outcome = match (policy.spec(Tool::Complete), policy.spec(Tool::Update)) {
+        (Some(spec), _) => policy.call(spec, of_task(spec, &mention))?,
+        (None, Some(spec)) => {
+            let mut arguments = of_task(spec, &mention);
+            arguments.insert("status".to_owned(), Status::Completed.as_str().into());
+            policy.call(spec, arguments)?
+        }
+        (None, None) => return Ok(Some(wording::trouble().to_owned())),
+    };
+    Ok(settled(policy, outcome, &mention, wording::completed))
+}
+
+fn delete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Said {
+    let target = command.target.as_ref();
+    if target == Some(&Target::All) || target.is_none() {
+        return several(policy, Tool::DeleteSeveral, command, None);
+    }
+    let found = match target {
+        Some(target) => find(policy, target, Prefer::OpenOnTie, pick)?,
+        None => Found::Nothing,
+    };
+    let mention = match one_of(found) {
+        Ok(mention) => mention,
+        Err(Miss::Several(mentions)) => return several(policy, Tool::DeleteSeveral, command, Some(mentions)),
+        Err(Miss::Said(words)) => return Ok(Some(words)),
+    };
+    let Some(spec) = policy.spec(Tool::Delete) else { return Ok(Some(wording::trouble().to_owned())) };
+    let outcome = policy.call(spec, of_task(spec, &mention))?;
+    let said = settled(policy, outcome, &mention, wording::deleted);
+    Ok(said)
+}
+
+/// All that the filter matches, or these.
+fn several(policy: &mut Policy<'_>, tool: Tool, command: &Command, named: Option<Vec<Mention>>) -> Said {
+    let Some(spec) = policy.spec(tool) else { return Ok(Some(wording::too_many_calls().to_owned())) };
+    let arguments = match &named {
+        Some(mentions) => {
+            let ids: Vec<_> = mentions.iter().filter_map(|mention| mention.id).collect();
+            let key = if spec.takes("todo_ids") { "todo_ids" } else { "task_ids" };
+            Arguments::from_iter([(key.to_owned(), json!(ids))])
+        }
+        None => {
+            let mut filter = command.filter.clone();
+            // "delete all my tasks" means the completed ones too.
+            if tool == Tool::DeleteSeveral && filter == Filter::default() {
+                filter.status = Some(StatusFilter::All);
+            }
+            filters(spec, &filter)
+        }
+    };
+    Ok(match policy.call(spec, arguments)? {
+        Reply::Done(data) => {
+            let count = data["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+            Some(match tool {
+                Tool::CompleteSeveral => wording::completed_several(count),
+                _ => wording::deleted_several(count),
+            })
+        }
+        Reply::Refused(NOT_FOUND, _) => Some(wording::list(&[], 0, &command.filter)),
+        other => refused(other, ""),
+    })
+}
+
+fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Said {
+    let prefer = if command.status == Some(Status::Pending) { Prefer::Completed } else { Prefer::OpenOnTie };
+    let found = match &command.target {
+        Some(target) => find(policy, target, prefer, pick)?,
+        None => Found::Nothing,
+    };
+    let mention = match one_of(found) {
+        Ok(mention) => mention,
+        Err(Miss::Several(_)) => return Ok(Some(wording::one_at_a_time())),
+        Err(Miss::Said(words)) => return Ok(Some(words)),
+    };
+    let Some(spec) = policy.spec(Tool::Update) else { return Ok(Some(wording::trouble().to_owned())) };
+    let mut arguments = of_task(spec, &mention);
+    arguments.extend(attributes(command));
+    if let Some(title) = &command.title {
+        arguments.insert("title".to_owned(), title.as_str().into());
+    }
+    if let Some(status) = command.status {
+        arguments.insert("status".to_owned(), status.as_str().into());
+    }
+    for field in &command.clear {
+        let (name, nothing) = match field {
+            Field::Description => ("description", json!("")),
+            Field::Due => ("due_date", json!("")),
+            Field::Recurrence => ("recurrence", json!("")),
+            Field::Tags => ("tags", json!([])),
+        };
+        arguments.insert(name.to_owned(), nothing);
+    }
+    let changes = changes(policy, command);
+    if changes.is_empty() {
+        return Ok(Some(wording::missing(Missing::Change)));
+    }
+    let outcome = policy.call(spec, arguments)?;
+    // By the title that the user knows it by.
+    let title = mention.title.clone();
+    Ok(settled(policy, outcome, &mention, |_| wording::updated(&title, &changes)))
+}
+
+/// What is new about a task, in words.
+fn changes(policy: &Policy<'_>, command: &Command) -> Vec<String> {
+    let today = policy.prompt.request.now.date();
+    let mut changes = Vec::new();
+    changes.extend(command.title.as_ref().map(|title| format!("the title '{title}'")));
+    changes.extend(command.description.as_ref().map(|_| "a new description".to_owned()));
+    changes.extend(command.when.map(|when| match when {
+        When::Day(day) => format!("a due date {}", wording::when(day, None, today)),
+        When::Time(time) => format!("a due date {}", wording::at(time, today)),
+    }));
+    changes.extend(command.recurrence.as_ref().map(|_| "a new repetition".to_owned()));
+    changes.extend(command.priority.map(wording::priority));
+    if !command.tags.is_empty() {
+        changes.push(format!(
+            "the {} {}",
+            if command.tags.len() == 1 { "tag" } else { "tags" },
+            wording::and(&command.tags)
+        ));
+    }
+    changes.extend(command.status.map(|status| match status {
+        Status::Pending => "an open status".to_owned(),
+        Status::Completed => "a completed status".to_owned(),
+    }));
+    changes.extend(command.clear.iter().map(|field| match field {
+        Field::Description => "no description".to_owned(),
+        Field::Due => "no due date".to_owned(),
+        Field::Recurrence => "no repetition".to_owned(),
+        Field::Tags => "no tags".to_owned(),
+    }));
+    changes
+}
+
+fn remind(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Said {
+    let found = match &command.target {
+        Some(target) => find(policy, target, Prefer::Open, pick)?,
+        None => Found::Nothing,
+    };
+    let mention = match one_of(found) {
+        Ok(mention) => mention,
+        Err(Miss::Several(_)) => return Ok(Some(wording::one_at_a_time())),
+        Err(Miss::Said(words)) => return Ok(Some(words)),
+    };
+    let Some(When::Time(at)) = command.when else { return Ok(Some(wording::missing(Missing::Time))) };
+    let Some(spec) = policy.spec(Tool::Remind) else { return Ok(Some(wording::trouble().to_owned())) };
+    let mut arguments = of_task(spec, &mention);
+    arguments.insert("remind_at".to_owned(), at.to_string().into());
+    let numbers =
+        [("repeat_interval_minutes", command.repeat_interval_minutes), ("repeat_count", command.repeat_count)];
+    for (name, number) in numbers {
+        arguments.extend(number.map(|number| (name.to_owned(), number.into())));
+    }
+    let when = wording::at(at, policy.prompt.request.now.date());
+    let repeats = wording::repeats(command.repeat_interval_minutes, command.repeat_count);
+    let outcome = policy.call(spec, arguments)?;
+    Ok(settled(policy, outcome, &mention, |title| wording::reminder_set(title, &when, repeats.as_deref())))
+}
+
+fn undo(policy: &mut Policy<'_>) -> Said {
+    let Some(spec) = policy.spec(Tool::Undo) else { return Ok(Some(wording::trouble().to_owned())) };
+    Ok(Some(match policy.call(spec, Arguments::new())? {
+        Reply::Done(data) => {
+            let titles: Vec<_> =
+                data["tasks"].as_array().into_iter().flatten().map(|task| title_of(task, "")).collect();
+            wording::undone(data["undone"].as_str().unwrap_or_default(), &titles)
+        }
+        Reply::Refused(NOT_FOUND, _) => wording::nothing_to_undo(),
+        Reply::Refused(..) | Reply::Held => wording::trouble().to_owned(),
+    }))
+}
+
+/// Why there is not one task to act on.
+enum Miss {
+    Several(Vec<Mention>),
+    Said(String),
+}
+
+fn one_of(found: Found) -> Result<Mention, Miss> {
+    match found {
+        Found::One(mention) => Ok(mention),
+        Found::Several(mentions) => Err(Miss::Several(mentions)),
+        Found::Ambiguous(query, options) => {
+            let titles: Vec<_> = options.iter().map(|option| option.title.as_str()).collect();
+            Err(Miss::Said(wording::ambiguous(&query, &titles)))
+        }
+        Found::None(query) => Err(Miss::Said(wording::not_found(&query))),
+        Found::Nothing => Err(Miss::Said(wording::missing(Missing::Target))),
+        Found::Failed => Err(Miss::Said(wording::trouble().to_owned())),
+    }
+}
+
+/// The sentence about a call that was meant for one task.
+fn settled(
+    policy: &mut Policy<'_>,
+    outcome: Reply<'_>,
+    mention: &Mention,
+    words: impl Fn(&str) -> String,
+) -> Option<String> {
+    policy.last = Some(mention.clone());
+    match outcome {
+        Reply::Done(data) => {
+            policy.last = Mention::of(task_of(data)).or(policy.last.take());
+            Some(words(title_of(data, &mention.title)))
+        }
+        other => refused(other, &mention.title),
+    }
+}
+
+fn refused(outcome: Reply<'_>, name: &str) -> Option<String> {
+    match outcome {
+        Reply::Held => None,
+        Reply::Refused(NOT_FOUND, _) => Some(wording::not_found(name)),
+        Reply::Refused(tools::answer::VALIDATION_ERROR, message) => Some(wording::refused(message)),
+        Reply::Refused(..) | Reply::Done(_) => Some(wording::trouble().to_owned()),
+    }
+}
+
+fn task_of(data: &Value) -> &Value {
+    data.get("task").unwrap_or(data)
+}
+
+fn title_of<'v>(data: &'v Value, fallback: &'v str) -> &'v str {
+    data["title"].as_str().or(data["task"]["title"].as_str()).unwrap_or(fallback)
+}
+
+/// The argument that names one task.
+fn of_task(spec: &Spec, mention: &Mention) -> Arguments {
+    let key = if spec.takes("todo_id") { "todo_id" } else { "task_id" };
+    let id = mention.id.map(|id| id.to_string()).unwrap_or_default();
+    Arguments::from_iter([(key.to_owned(), id.into())])
+}
+
+/// What a command says about a task besides its title.
+fn attributes(command: &Command) -> Arguments {
+    let mut arguments = Arguments::new();
+    let mut put = |name: &str, value: Option<Value>| arguments.extend(value.map(|value| (name.to_owned(), value)));
+    put("description", command.description.as_deref().map(Value::from));
+    put("due_date", command.when.map(|when| due_text(when).into()));
+    put("priority", command.priority.map(|priority| priority.as_str().into()));
+    put("recurrence", command.recurrence.as_deref().map(Value::from));
+    put("tags", Some(json!(command.tags)).filter(|_| !command.tags.is_empty()));
+    arguments
+}
+
+fn due_text(when: When) -> String {
+    match when {
+        When::Day(day) => day.to_string(),
+        When::Time(time) => time.to_string(),
+    }
+}
+
+/// A filter as the tool takes it.
+fn filters(spec: &Spec, filter: &Filter) -> Arguments {
+    let mut arguments = Arguments::new();
+    let mut put = |name: &str, value: Option<Value>| arguments.extend(value.map(|value| (name.to_owned(), value)));
+    put(
+        "status",
+        filter.status.map(|status| match status {
+            StatusFilter::Pending => "pending".into(),
+            StatusFilter::Completed => "completed".into(),
+            StatusFilter::All => "all".into(),
+        }),
+    );
+    put("priority", filter.priority.map(|priority| priority.as_str().into()));
+    put(
+        "due_date_filter",
+        filter.due.map(|due| match due {
+            DueFilter::Today => "today".into(),
+            DueFilter::Tomorrow => "tomorrow".into(),
+            DueFilter::ThisWeek => "this_week".into(),
+            DueFilter::Overdue => "overdue".into(),
+            DueFilter::Day(day) => day.to_string().into(),
+        }),
+    );
+    put("tags", Some(json!(filter.tags)).filter(|_| !filter.tags.is_empty()));
+    put("query", filter.text.as_deref().map(Value::from).filter(|_| spec.takes("query")));
+    arguments
+}

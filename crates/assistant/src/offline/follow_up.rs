@@ -1,0 +1,136 @@
+//! Answers to the assistant's own questions: "Which one?" – "the second". What was asked is read from the conversation.
+
+use model::conversation::{Message, Role};
+use understand::{Command, Intent, Missing, Target};
+
+use super::matching::{meant, plain};
+use crate::{Prompt, wording};
+
+/// A command, and which of several equally good matches is meant.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) command: Command,
+    pub(super) pick: Option<usize>,
+}
+
+/// What the message asks for, in the light of the question before it.
+pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<Wanted> {
+    let history = &prompt.context.history;
+    let asked = history.last().filter(|message| message.role == Role::Assistant);
+    let before = history.iter().rev().find(|message| message.role == Role::User);
+    if let (Some(asked), Some(before)) = (asked, before)
+        && let Some(wanted) = chosen(prompt, asked, before).or_else(|| completed(prompt, asked, before))
+    {
+        return vec![wanted];
+    }
+    let commands = prompt.request.reading.commands.iter().cloned();
+    commands.map(|command| Wanted { command, pick: None }).collect()
+}
+
+/// "the second one", after "Which one: …?"
+fn chosen(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
+    let (query, options) = wording::read_ambiguous(&asked.content)?;
+    let pick = choice(&prompt.request.message, &options)?;
+    let earlier = understand::read(&before.content, &prompt.request.now);
+    let is_it = |command: &&Command| matches!(&command.target, Some(Target::Named(words)) if *words == query);
+    let command = earlier.commands.iter().find(is_it).or_else(|| {
+        // The name was itself an answer to a question.
+        earlier.commands.iter().find(|command| command.target.is_some())
+    })?;
+    let target = Some(Target::Named(query));
+    Some(Wanted { command: Command { target, ..command.clone() }, pick: Some(pick) })
+}
+
+/// Which of the options a short answer means.
+fn choice(answer: &str, options: &[String]) -> Option<usize> {
+    const NUMBERS: [&str; 10] =
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    let answer = plain(answer);
+    let words: Vec<&str> =
+        answer.split(' ').filter(|word| !matches!(*word, "the" | "one" | "number" | "please")).collect();
+    let place = match words.as_slice() {
+        ["last"] => options.len().checked_sub(1),
+        [word] => NUMBERS.iter().position(|number| number == word).or_else(|| {
+            let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+            digits.parse::<usize>().ok()?.checked_sub(1)
+        }),
+        _ => None,
+    };
+    if let Some(place) = place.filter(|place| *place < options.len()) {
+        return Some(place);
+    }
+    let values: Vec<_> = options.iter().map(|title| serde_json::json!({"title": title})).collect();
+    match meant(&values, &words.join(" ")).as_slice() {
+        [one] => values.iter().position(|value| std::ptr::eq(value, *one)),
+        _ => None,
+    }
+}
+
+/// The missing piece, after "Could you provide more details about …?"
+fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
+    let missing = wording::read_missing(&asked.content)?;
+    let (message, now) = (&prompt.request.message, &prompt.request.now);
+    let said = prompt.request.reading.commands.first()?;
+    // A new command is a new command.
+    if said.intent != Intent::Unknown && said.missing.is_none() && said.confidence >= 0.6 {
+        return None;
+    }
+    let read = |text: String| understand::read(&text, now).commands.into_iter().next();
+    let earlier = || {
+        let commands = understand::read(&before.content, now).commands;
+        commands.into_iter().find(|command| command.missing == Some(missing))
+    };
+    let command = match missing {
+        Missing::Title => {
+            let mut command = read(format!("add a task to {message}"))?;
+            let first = earlier();
+            // What was said about the task before its name is still true.
+            if let Some(first) = first {
+                command.when = command.when.or(first.when);
+                command.priority = command.priority.or(first.priority);
+                command.recurrence = command.recurrence.or(first.recurrence);
+            }
+            command
+        }
+        Missing::Target => {
+            let target = read(format!("complete {message}"))?.target?;
+            Command { target: Some(target), missing: None, ..earlier()? }
+        }
+        Missing::Change => {
+            let first = earlier()?;
+            let change = read(format!("change it to {message}"))?;
+            Command { target: first.target, missing: None, ..change }
+        }
+        Missing::Time => {
+            let first = earlier()?;
+            let when = read(format!("remind me about it {message}"))?.when?;
+            Command { when: Some(when), missing: None, ..first }
+        }
+    };
+    Some(Wanted { command, pick: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_answers_choose() {
+        // AGENT-8
+        let options = ["buy milk".to_owned(), "buy oat milk".to_owned(), "milk the cow".to_owned()];
+        for (answer, place) in [
+            ("the second one", Some(1)),
+            ("First!", Some(0)),
+            ("number 3", Some(2)),
+            ("2nd", Some(1)),
+            ("the last one please", Some(2)),
+            ("oat", Some(1)),
+            ("buy milk", Some(0)),
+            ("4", None),
+            ("milk", None),
+            ("what?", None),
+        ] {
+            assert_eq!(choice(answer, &options), place, "{answer}");
+        }
+    }
+}

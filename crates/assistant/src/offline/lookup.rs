@@ -1,0 +1,157 @@
+//! From the way people name tasks to the tasks themselves.
+
+use serde_json::{Value, json};
+use tools::{Arguments, Tool};
+use understand::Target;
+
+use super::{Ask, Policy, Reply, matching};
+use crate::shown::{self, Mention};
+
+/// How many tasks one look sees.
+const LOOK: i64 = 200;
+
+/// What a name stands for.
+pub(super) enum Found {
+    One(Mention),
+    Several(Vec<Mention>),
+    /// More than one could be meant by this name.
+    Ambiguous(String, Vec<Mention>),
+    /// Nothing is called so.
+    None(String),
+    /// Nothing was named.
+    Nothing,
+    /// The tasks could not be looked at.
+    Failed,
+}
+
+/// Which of the tasks that a name matches are of interest.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prefer {
+    /// Open ones, unless there are none.
+    Open,
+    /// Completed ones, unless there are none.
+    Completed,
+    /// Open ones, where both match equally well.
+    OpenOnTie,
+}
+
+impl Prefer {
+    fn takes(self, task: &Value) -> bool {
+        (task["status"] == "completed") == (self == Self::Completed)
+    }
+}
+
+pub(super) fn find(
+    policy: &mut Policy<'_>,
+    target: &Target,
+    prefer: Prefer,
+    pick: Option<usize>,
+) -> Result<Found, Ask> {
+    let found = match target {
+        Target::Named(words) => named(policy, words, prefer, pick)?,
+        Target::Position(place) => placed(policy, |list| list.get(place.checked_sub(1)?), &format!("number {place}")),
+        Target::Last => placed(policy, |list| list.last(), "the last one"),
+        Target::It => match policy.last.clone() {
+            Some(mention) => Found::One(Mention { completed: false, ..mention }),
+            None => Found::Nothing,
+        },
+        Target::Several(targets) => return several(policy, targets, prefer),
+        // Meant by the filter, not by a name.
+        Target::All => Found::Nothing,
+    };
+    match found {
+        Found::One(mention) => known(policy, mention, prefer),
+        other => Ok(other),
+    }
+}
+
+fn several(policy: &mut Policy<'_>, targets: &[Target], prefer: Prefer) -> Result<Found, Ask> {
+    let mut mentions: Vec<Mention> = Vec::with_capacity(targets.len());
+    for target in targets {
+        match find(policy, target, prefer, None)? {
+            Found::One(mention) => {
+                if !mentions.contains(&mention) {
+                    mentions.push(mention);
+                }
+            }
+            Found::Several(more) => mentions.extend(more),
+            other => return Ok(other),
+        }
+    }
+    Ok(match mentions.len() {
+        1 => mentions.pop().map_or(Found::Nothing, Found::One),
+        _ => Found::Several(mentions),
+    })
+}
+
+fn placed(policy: &Policy<'_>, choose: impl Fn(&[Mention]) -> Option<&Mention>, name: &str) -> Found {
+    let list = shown::last_list(&policy.prompt.context.history);
+    match choose(&list) {
+        // It may have been opened again since.
+        Some(mention) => Found::One(Mention { completed: false, ..mention.clone() }),
+        None => Found::None(name.to_owned()),
+    }
+}
+
+/// A task that was mentioned: by its id, or where only its title is left, by that.
+fn known(policy: &mut Policy<'_>, mention: Mention, prefer: Prefer) -> Result<Found, Ask> {
+    if mention.id.is_some() {
+        return Ok(Found::One(mention));
+    }
+    let found = named(policy, &mention.title, prefer, None)?;
+    Ok(match found {
+        // Nobody asked about a title that is like another's: the very same one was meant.
+        Found::Ambiguous(query, options) => {
+            match options.iter().filter(|option| option.title == mention.title).collect::<Vec<_>>().as_slice() {
+                [one] => Found::One((*one).clone()),
+                _ => Found::Ambiguous(query, options),
+            }
+        }
+        other => other,
+    })
+}
+
+fn named(policy: &mut Policy<'_>, words: &str, prefer: Prefer, pick: Option<usize>) -> Result<Found, Ask> {
+    let Some(list) = policy.spec(Tool::List) else { return Ok(Found::Failed) };
+    let plain = matching::plain(words);
+    let mut looks = Vec::with_capacity(2);
+    if list.takes("query") && plain.chars().count() >= 2 {
+        looks.push(Some(words));
+    }
+    looks.push(None);
+    for query in looks {
+        let Some(tasks) = look(policy, query)? else { return Ok(Found::Failed) };
+        let all = matching::meant(tasks, words);
+        let mut chosen: Vec<_> = match prefer {
+            Prefer::OpenOnTie => all.iter().copied().filter(|task| prefer.takes(task)).collect(),
+            _ => matching::meant(tasks.iter().filter(|task| prefer.takes(task)), words),
+        };
+        if chosen.is_empty() {
+            chosen = all;
+        }
+        let mut mentions: Vec<_> = chosen.into_iter().filter_map(Mention::of).collect();
+        return Ok(match (mentions.len(), pick) {
+            (0, _) => continue,
+            (1, _) => mentions.pop().map_or(Found::Nothing, Found::One),
+            (n, Some(at)) if at < n => Found::One(mentions.swap_remove(at)),
+            _ => Found::Ambiguous(words.to_owned(), mentions),
+        });
+    }
+    Ok(Found::None(words.to_owned()))
+}
+
+/// The tasks whose words have `query` in them, or simply the first ones; nothing where the tool refuses.
+fn look<'a>(policy: &mut Policy<'a>, query: Option<&str>) -> Result<Option<&'a [Value]>, Ask> {
+    let Some(list) = policy.spec(Tool::List) else { return Ok(None) };
+    let mut arguments = Arguments::from_iter([("status".to_owned(), json!("all"))]);
+    if let Some(query) = query {
+        arguments.insert("query".to_owned(), query.into());
+    }
+    if list.takes("limit") {
+        arguments.insert("limit".to_owned(), LOOK.into());
+    }
+    Ok(match policy.call(list, arguments)? {
+        Reply::Done(data) => Some(data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default()),
+        Reply::Refused(..) | Reply::Held => None,
+    })
+}

@@ -1,0 +1,497 @@
+//! The loop: the model speaks, the tools it asks for are called, until it has nothing more to call. The limits are
+//! enforced here, whatever the model does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use model::conversation::ToolCall;
+use model::redact::redact_json;
+use serde_json::{Value, json};
+use tools::answer::{self, Failure};
+use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Toolbox};
+use understand::Intent;
+
+use crate::confirm::{self, Reply};
+use crate::screen::{Screen, screened};
+use crate::{AgentContext, Call, ChatModel, Delta, ErrorType, Event, Prompt, Request, Status, Step, log, wording};
+
+/// The longest arguments that a model may send, in bytes.
+const MAX_ARGUMENTS: usize = 64 * 1024;
+/// How much reasoning of one turn is passed on, in bytes.
+const MAX_THINKING: usize = 20_000;
+/// How many tasks of a list are kept in the record of a call.
+const RECORDED: usize = 50;
+
+/// What a run must not exceed (AGENT-4).
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub max_tool_calls: usize,
+    /// For a model that answers from outside; the built-in one waits for nothing.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_tool_calls: 10, time: Duration::from_secs(30) }
+    }
+}
+
+/// S1's AgentRunner.
+#[derive(Clone)]
+pub struct AgentRunner {
+    pub model: Arc<dyn ChatModel>,
+    pub limits: Limits,
+}
+
+/// S1's AgentResult.
+#[derive(Clone, Debug)]
+pub struct AgentResult {
+    pub success: bool,
+    /// For the user; never empty.
+    pub response: String,
+    pub tool_calls: Vec<ToolCall>,
+    /// The last failure, in words for the user.
+    pub error: Option<String>,
+    pub error_type: Option<ErrorType>,
+    /// The code of the tool's refusal, where it was a tool that failed.
+    pub tool_error: Option<String>,
+    /// What waits for the user's next message.
+    pub held: Option<Held>,
+    /// What the language engine takes the message for.
+    pub intent: Intent,
+    pub confidence: f64,
+}
+
+impl AgentResult {
+    /// For a turn that could not be carried out at all.
+    pub fn failed(error_type: ErrorType, words: &str) -> Self {
+        Self {
+            success: false,
+            response: words.to_owned(),
+            tool_calls: Vec::new(),
+            error: Some(words.to_owned()),
+            error_type: Some(error_type),
+            tool_error: None,
+            held: None,
+            intent: Intent::Unknown,
+            confidence: 0.0,
+        }
+    }
+}
+
+impl AgentRunner {
+    /// Carries out what the user says. An error is the database's; all else that can go wrong is in the result.
+    pub async fn run(
+        &self,
+        context: &AgentContext,
+        request: &Request,
+        toolbox: &mut Toolbox<'_>,
+    ) -> store::Result<AgentResult> {
+        self.stream(context, request, toolbox, &mut |_| {}).await
+    }
+
+    /// [`AgentRunner::run`], telling of everything as it happens.
+    pub async fn stream(
+        &self,
+        context: &AgentContext,
+        request: &Request,
+        toolbox: &mut Toolbox<'_>,
+        watch: &mut (dyn FnMut(Event) + Send),
+    ) -> store::Result<AgentResult> {
+        let deadline = (!self.model.is_immediate()).then(|| tokio::time::Instant::now() + self.limits.time);
+        let run = Run {
+            limits: self.limits,
+            deadline,
+            context,
+            request,
+            toolbox,
+            watch,
+            screen: Screen::default(),
+            records: Vec::new(),
+            calls: 0,
+            held: Vec::new(),
+            changed: false,
+            failure: None,
+        };
+        match confirm::read(context, &request.message) {
+            Reply::Release(held) => run.release(held).await,
+            Reply::OfTitle(title) => run.release_by_title(&title).await,
+            Reply::OfSomething => Ok(run.answer(&wording::confirm_again())),
+            Reply::Other => run.converse(&*self.model).await,
+        }
+    }
+}
+
+/// One run under way.
+struct Run<'a, 'b> {
+    limits: Limits,
+    deadline: Option<tokio::time::Instant>,
+    context: &'a AgentContext,
+    request: &'a Request,
+    toolbox: &'a mut Toolbox<'b>,
+    watch: &'a mut (dyn FnMut(Event) + Send),
+    screen: Screen,
+    records: Vec<ToolCall>,
+    /// Calls so far, those that were held included.
+    calls: usize,
+    /// What waits for consent.
+    held: Vec<Act>,
+    /// Whether a call has changed something.
+    changed: bool,
+    /// The failure that nothing has made good since.
+    failure: Option<Broken>,
+}
+
+struct Broken {
+    error_type: ErrorType,
+    words: String,
+    code: Option<String>,
+}
+
+/// How a reply of the model ended.
+enum Said {
+    /// With calls to carry out.
+    Calls(Step),
+    /// With words only: the turn is over.
+    End,
+}
+
+impl Run<'_, '_> {
+    async fn converse(mut self, model: &dyn ChatModel) -> store::Result<AgentResult> {
+        let commands = &self.request.reading.commands;
+        let thought = wording::thinking(commands);
+        if let Some(command) = commands.first() {
+            log::reasoning(&thought, command);
+        }
+        (self.watch)(Event::Thinking { content: thought });
+        let mut steps: Vec<Step> = Vec::new();
+        let mut thinking = 0;
+        loop {
+            let prompt =
+                Prompt { context: self.context, request: self.request, tools: self.toolbox.specs(), steps: &steps };
+            let mut step = match self.listen(model, prompt, &mut thinking).await {
+                Ok(Said::End) => return Ok(self.end()),
+                Ok(Said::Calls(step)) => step,
+                Err(broken) => return Ok(self.break_off(broken)),
+            };
+            for (call, outcome) in &mut step.calls {
+                if self.calls >= self.limits.max_tool_calls {
+                    let words = wording::too_many_calls().to_owned();
+                    return Ok(self.break_off(Broken { error_type: ErrorType::LimitReached, words, code: None }));
+                }
+                match self.carry_out(call, Consent::Missing).await {
+                    Ok(done) => *outcome = done,
+                    Err(CallError::Late) => return Ok(self.break_off(late())),
+                    Err(CallError::Store(error)) => return Err(error),
+                }
+            }
+            steps.push(step);
+        }
+    }
+
+    /// Takes one reply in.
+    async fn listen(
+        &mut self,
+        model: &dyn ChatModel,
+        prompt: Prompt<'_>,
+        thinking: &mut usize,
+    ) -> Result<Said, Broken> {
+        let mut reply = model.reply(prompt);
+        let mut step = Step::default();
+        let pending = || Outcome::Done(Answer::from_outside(Value::Null));
+        while let Some(delta) = within(self.deadline, reply.next()).await.ok_or_else(late)? {
+            match delta {
+                Ok(Delta::Thinking(content)) => {
+                    if *thinking < MAX_THINKING {
+                        *thinking += content.len();
+                        (self.watch)(Event::Thinking { content: screened(&content) });
+                    }
+                }
+                Ok(Delta::Text(text)) => {
+                    self.say(&text);
+                    if step.text.len() < MAX_ARGUMENTS {
+                        step.text.push_str(&text);
+                    }
+                    // Nothing more of it can be shown.
+                    if self.screen.is_full() {
+                        break;
+                    }
+                }
+                Ok(Delta::Call(call)) => {
+                    step.calls.push((call, pending()));
+                    if step.calls.len() > self.limits.max_tool_calls {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    log::failed(ErrorType::ModelUnavailable.as_str(), &error.0, false);
+                    let words = wording::trouble().to_owned();
+                    return Err(Broken { error_type: ErrorType::ModelUnavailable, words, code: None });
+                }
+            }
+        }
+        Ok(if step.calls.is_empty() { Said::End } else { Said::Calls(step) })
+    }
+
+    /// Calls one tool and keeps the record of it.
+    async fn carry_out(&mut self, call: &Call, consent: Consent) -> Result<Outcome, CallError> {
+        let name: String = call.name.chars().take(64).collect();
+        let arguments = parse(&call.arguments);
+        let mut shown = arguments.clone().map(Value::Object).unwrap_or_else(|_| json!({}));
+        // Whose tasks they are is nothing that a model says (AGENT-3, AGENT-5).
+        shown.as_object_mut().map(|shown| shown.remove("user_id"));
+        redact_json(&mut shown);
+        let event = |status| Event::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
+        // What may be held is not told of before it is known to be carried out.
+        let spec = self.toolbox.specs().iter().find(|spec| spec.name == call.name);
+        let may_be_held = consent == Consent::Missing && spec.is_some_and(|spec| spec.destructive);
+        if !may_be_held {
+            (self.watch)(event(Status::InProgress));
+        }
+        self.calls += 1;
+        let started = Instant::now();
+        let outcome = match arguments {
+            Err(failure) => Outcome::Done(Answer::failed(failure)),
+            Ok(arguments) => {
+                let calling = self.toolbox.call(&call.name, arguments, consent);
+                match within(self.deadline, calling).await {
+                    Some(Ok(outcome)) => outcome,
+                    // The transaction is lost, and with it everything of this turn.
+                    Some(Err(error)) if self.deadline.is_none() => return Err(CallError::Store(error)),
+                    Some(Err(error)) => {
+                        log::failed(ErrorType::ToolExecutionFailed.as_str(), &error.to_string(), true);
+                        let message = "The tasks cannot be reached right now.";
+                        Outcome::Done(Answer::failed(Failure::new(answer::UNAVAILABLE, message)))
+                    }
+                    None => {
+                        (self.watch)(event(Status::Failed));
+                        return Err(CallError::Late);
+                    }
+                }
+            }
+        };
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let answer = match &outcome {
+            Outcome::Done(answer) => answer,
+            Outcome::Held(act) => {
+                if !self.held.contains(act) {
+                    self.held.push(act.clone());
+                }
+                return Ok(outcome);
+            }
+        };
+        if may_be_held {
+            (self.watch)(event(Status::InProgress));
+        }
+        let mut result = answer.data().clone();
+        shorten(&mut result);
+        redact_json(&mut result);
+        let failed = answer.error().map(|(code, message)| (code.to_owned(), message.to_owned()));
+        log::called(&name, &shown, duration_ms);
+        log::result(&name, failed.is_none(), &result);
+        (self.watch)(event(if failed.is_none() { Status::Completed } else { Status::Failed }));
+        let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));
+        self.records.push(ToolCall { tool_name: name, parameters: shown, result, error, duration_ms });
+        self.note(spec.is_some_and(|spec| !spec.read_only), failed);
+        Ok(outcome)
+    }
+
+    /// What a call means for the end of the turn.
+    fn note(&mut self, changes: bool, failed: Option<(String, String)>) {
+        self.changed |= failed.is_none() && changes;
+        self.failure = failed.filter(|(code, _)| code != answer::NOT_FOUND).map(|(code, message)| {
+            let words = match code.as_str() {
+                answer::VALIDATION_ERROR => wording::refused(&message),
+                _ => wording::trouble().to_owned(),
+            };
+            let error_type = match code.as_str() {
+                answer::UNAVAILABLE => ErrorType::McpUnavailable,
+                _ => ErrorType::ToolExecutionFailed,
+            };
+            Broken { error_type, words, code: Some(code) }
+        });
+        if let Some(Broken { error_type, words, .. }) = &self.failure {
+            let (error_type, message) = (*error_type, words.clone());
+            (self.watch)(Event::Error { error_type, message, recoverable: true });
+        }
+    }
+
+    /// Lets words out, as far as they may.
+    fn say(&mut self, text: &str) {
+        // Once something waits for consent, what the model says about it may be wrong.
+        if self.held.is_empty() || self.changed {
+            let piece = self.screen.push(text);
+            self.tell(piece);
+        }
+    }
+
+    fn tell(&mut self, piece: Option<String>) {
+        if let Some(delta) = piece {
+            let accumulated = self.screen.text().to_owned();
+            (self.watch)(Event::ResponseDelta { delta, accumulated });
+        }
+    }
+
+    /// What the user agreed to is done, and nothing else.
+    async fn release(mut self, held: Held) -> store::Result<AgentResult> {
+        (self.watch)(Event::Thinking { content: wording::agreed().to_owned() });
+        let mut sentences = Vec::with_capacity(held.acts.len());
+        for act in &held.acts {
+            let call = Call { name: act.tool.clone(), arguments: Value::Object(act.arguments.clone()).to_string() };
+            let outcome = match self.carry_out(&call, Consent::Given).await {
+                Ok(outcome) => outcome,
+                Err(CallError::Late) => return Ok(self.break_off(late())),
+                Err(CallError::Store(error)) => return Err(error),
+            };
+            let Outcome::Done(answer) = outcome else { continue };
+            sentences.push(wording::released(act, &answer));
+        }
+        Ok(self.answer(&sentences.join("\n")))
+    }
+
+    /// The act is lost, its title is not: found again it is done, unless two tasks are called so.
+    async fn release_by_title(mut self, title: &str) -> store::Result<AgentResult> {
+        let specs = self.toolbox.specs();
+        let find = |tool| specs.iter().find(|spec| spec.tool == tool);
+        let (Some(list), Some(delete)) = (find(tools::Tool::List), find(tools::Tool::Delete)) else {
+            return Ok(self.answer(&wording::confirm_again()));
+        };
+        let wanted = json!({"status": "all", "query": title, "limit": 200});
+        let look = Call { name: list.name.to_owned(), arguments: wanted.to_string() };
+        let tasks = match self.carry_out(&look, Consent::Missing).await {
+            Ok(Outcome::Done(answer)) => answer.into_data()["tasks"].take(),
+            Ok(Outcome::Held(_)) | Err(CallError::Late) => return Ok(self.break_off(late())),
+            Err(CallError::Store(error)) => return Err(error),
+        };
+        let matches: Vec<_> = tasks.as_array().into_iter().flatten().filter(|task| task["title"] == title).collect();
+        match matches.as_slice() {
+            [] => Ok(self.answer(&wording::not_found(title))),
+            [task] => {
+                let key = if delete.takes("todo_id") { "todo_id" } else { "task_id" };
+                let arguments = Arguments::from_iter([(key.to_owned(), task["id"].clone())]);
+                let id = task["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_default();
+                let targets = vec![tools::Target { id, title: title.to_owned() }];
+                let act = Act { tool: delete.name.to_owned(), arguments, targets, bulk: false };
+                match Held::of(vec![act]) {
+                    Some(held) => self.release(held).await,
+                    None => Ok(self.answer(&wording::confirm_again())),
+                }
+            }
+            several => {
+                let titles: Vec<_> = several.iter().filter_map(|task| task["title"].as_str()).collect();
+                Ok(self.answer(&wording::ambiguous(title, &titles)))
+            }
+        }
+    }
+
+    /// Ends the turn with these words.
+    fn answer(mut self, words: &str) -> AgentResult {
+        let piece = self.screen.push(words);
+        self.tell(piece);
+        self.end()
+    }
+
+    /// Ends the turn: what the model said, then what must be confirmed.
+    fn end(mut self) -> AgentResult {
+        let rest = self.screen.finish();
+        self.tell(rest);
+        let held = Held::of(std::mem::take(&mut self.held));
+        if let Some(held) = &held {
+            self.add(&wording::confirm(&held.acts, &held.phrase));
+        } else if self.screen.text().trim().is_empty() {
+            let words =
+                self.failure.as_ref().map_or_else(|| wording::trouble().to_owned(), |broken| broken.words.clone());
+            if self.failure.is_none() {
+                self.failure =
+                    Some(Broken { error_type: ErrorType::ModelUnavailable, words: words.clone(), code: None });
+                let error_type = ErrorType::ModelUnavailable;
+                (self.watch)(Event::Error { error_type, message: words.clone(), recoverable: true });
+            }
+            self.add(&words);
+        }
+        self.result(held)
+    }
+
+    /// Ends the turn where it must not go on. What has been done so far stays done, and is told.
+    fn break_off(mut self, broken: Broken) -> AgentResult {
+        let rest = self.screen.finish();
+        self.tell(rest);
+        let Broken { error_type, words, .. } = &broken;
+        (self.watch)(Event::Error { error_type: *error_type, message: words.clone(), recoverable: false });
+        let words = words.clone();
+        self.add(&words);
+        self.failure = Some(broken);
+        self.result(None)
+    }
+
+    /// Words of our own, on a line of their own.
+    fn add(&mut self, words: &str) {
+        let before = self.screen.text().trim_end().to_owned();
+        let gap = if before.is_empty() { "" } else { "\n" };
+        let delta = format!("{gap}{words}");
+        let accumulated = format!("{before}{delta}");
+        self.screen.replace(accumulated.clone());
+        (self.watch)(Event::ResponseDelta { delta, accumulated });
+    }
+
+    fn result(self, held: Option<Held>) -> AgentResult {
+        let command = self.request.reading.commands.first();
+        let released = self.context.held.is_some() && matches!(command, Some(c) if c.intent == Intent::Unknown);
+        let (intent, confidence) = match command {
+            Some(_) if released && self.changed => (Intent::DeleteTask, 1.0),
+            Some(command) => (command.intent, command.confidence),
+            None => (Intent::Unknown, 0.0),
+        };
+        let (error, error_type, tool_error) = match self.failure {
+            Some(Broken { error_type, words, code }) => (Some(words), Some(error_type), code),
+            None => (None, None, None),
+        };
+        AgentResult {
+            success: error.is_none(),
+            response: self.screen.text().trim_end().to_owned(),
+            tool_calls: self.records,
+            error,
+            error_type,
+            tool_error,
+            held,
+            intent,
+            confidence,
+        }
+    }
+}
+
+enum CallError {
+    Late,
+    Store(store::Error),
+}
+
+fn late() -> Broken {
+    Broken { error_type: ErrorType::Timeout, words: wording::timed_out().to_owned(), code: None }
+}
+
+/// `None` when the deadline comes first.
+async fn within<T>(deadline: Option<tokio::time::Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        None => Some(work.await),
+        Some(deadline) => tokio::time::timeout_at(deadline, work).await.ok(),
+    }
+}
+
+fn parse(arguments: &str) -> Result<Arguments, Failure> {
+    let failure = |message: &str| Failure::new(answer::VALIDATION_ERROR, message);
+    if arguments.len() > MAX_ARGUMENTS {
+        return Err(failure("arguments must not be that long"));
+    }
+    if arguments.trim().is_empty() {
+        return Ok(Arguments::new());
+    }
+    serde_json::from_str(arguments).map_err(|_| failure("arguments must be a JSON object"))
+}
+
+/// A long list is kept in part; `count` still says how many there were.
+fn shorten(result: &mut Value) {
+    if let Some(tasks) = result.get_mut("tasks").and_then(Value::as_array_mut) {
+        tasks.truncate(RECORDED);
+    }
+}

@@ -1,0 +1,100 @@
+//! What the conversation so far has put before the user's eyes: the list shown last, and the task spoken of last.
+//!
+//! Read from the records of the tools where the conversation has them, else from the words of the answers alone.
+
+use model::conversation::{Message, Role};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::wording;
+
+/// A task that was mentioned; without its id where only words are left of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mention {
+    pub(crate) id: Option<Uuid>,
+    pub(crate) title: String,
+    /// Whether it was completed when it was mentioned.
+    pub(crate) completed: bool,
+}
+
+impl Mention {
+    /// A task in the answer of a tool.
+    pub(crate) fn of(task: &Value) -> Option<Self> {
+        let title = task["title"].as_str()?.to_owned();
+        let id = task["id"].as_str().and_then(|id| Uuid::try_parse(id).ok());
+        Some(Self { id, title, completed: task["status"] == "completed" })
+    }
+}
+
+/// The tasks of the list that was shown last, in their order.
+pub(crate) fn last_list(history: &[Message]) -> Vec<Mention> {
+    let answers = history.iter().rev().filter(|message| message.role == Role::Assistant);
+    for message in answers {
+        let titles = wording::read_list(&message.content);
+        if titles.is_empty() {
+            continue;
+        }
+        let lists = message.tool_calls.iter().rev().filter_map(|call| call.result["tasks"].as_array());
+        for tasks in lists {
+            let tasks: Vec<_> = tasks.iter().filter_map(Mention::of).collect();
+            // A record of another list, such as one that was only looked something up in, has other tasks.
+            if tasks.len() >= titles.len() {
+                return tasks;
+            }
+        }
+        return titles.into_iter().map(|title| Mention { id: None, title, completed: false }).collect();
+    }
+    Vec::new()
+}
+
+/// The task that was spoken of last: what "it" means.
+pub(crate) fn last_task(history: &[Message]) -> Option<Mention> {
+    let answers = history.iter().rev().filter(|message| message.role == Role::Assistant);
+    for message in answers {
+        let asked = message.pending.as_ref().and_then(|pending| {
+            let target = pending["acts"].as_array()?.last()?["targets"].as_array()?.last()?;
+            Mention::of(target)
+        });
+        let acted = || message.tool_calls.iter().rev().find_map(|call| Mention::of(&call.result["task"]));
+        if let Some(mention) = asked.or_else(acted) {
+            return Some(mention);
+        }
+        match last_list(std::slice::from_ref(message)).as_slice() {
+            [only] => return Some(only.clone()),
+            [] => {}
+            // Which one of them, nobody can tell.
+            _ => return None,
+        }
+        if let Some(title) = quoted(&message.content) {
+            return Some(Mention { id: None, title, completed: false });
+        }
+    }
+    None
+}
+
+/// The title in an answer such as "Got it! Added 'buy milk' to your list."
+fn quoted(text: &str) -> Option<String> {
+    let line = text.lines().last()?;
+    // An apostrophe follows a letter, a quotation mark does not.
+    let opens = |at: usize| !line[..at].ends_with(char::is_alphanumeric);
+    let start = line.char_indices().find(|(at, c)| *c == '\'' && opens(*at))?.0;
+    let rest = &line[start + 1..];
+    // What follows a title is a word or the end of the sentence; an apostrophe inside one is followed by a letter.
+    let end = rest.char_indices().filter(|(_, c)| *c == '\'').find(|(at, _)| {
+        let next = rest[at + 1..].chars().next();
+        next.is_none_or(|c| !c.is_alphanumeric())
+    })?;
+    Some(rest[..end.0].to_owned()).filter(|title| !title.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_found_in_the_words_of_an_answer() {
+        assert_eq!(quoted("Got it! Added 'buy milk' to your list. Anything else?").as_deref(), Some("buy milk"));
+        assert_eq!(quoted("Great! I've marked 'don't panic' as complete.").as_deref(), Some("don't panic"));
+        assert_eq!(quoted("You don't have any tasks yet."), None);
+    }
+}

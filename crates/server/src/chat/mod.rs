@@ -1,0 +1,224 @@
+//! One turn of a conversation with the assistant, from a checked request to the answer (CHAT-1 … CHAT-7).
+//!
+//! With a model that answers at once the whole turn is one transaction: what was said before is read, tools are called,
+//! the exchange and the answer to its `Idempotency-Key` are written, or none of it happened. With a model that takes its
+//! time every tool call is a transaction and the exchange is written at the end ([`patient`]). Either way the turn does
+//! not depend on whether the client still listens.
+
+mod live;
+mod patient;
+pub(crate) mod sse;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event, Limits, Request};
+use axum::response::Response;
+use model::User;
+use model::conversation::{Id, Message, Role};
+use store::Conn;
+use store::idempotency::{Key, Reply, once};
+use tracing::Instrument;
+
+pub(crate) use live::Turns;
+
+use crate::request::Ended;
+use crate::{App, Problem, change};
+
+/// How much of a conversation the assistant looks back on.
+const HISTORY: i64 = 50;
+
+/// A turn to be carried out.
+pub(crate) struct Turn {
+    pub(crate) user: User,
+    pub(crate) request: Request,
+    pub(crate) place: Place,
+    pub(crate) key: Option<Key>,
+    pub(crate) request_id: String,
+    /// How many events of the stream the client has seen already.
+    pub(crate) seen: usize,
+    pub(crate) form: Form,
+    pub(crate) started: Instant,
+}
+
+/// Where the conversation is.
+pub(crate) enum Place {
+    /// Kept here, under this id.
+    Kept(Id),
+    /// With the caller, who sends it along; nothing of it is stored.
+    Given(AgentContext),
+}
+
+/// How the turn is told.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// As events.
+    Stream,
+    /// As one document, which this makes.
+    Document(fn(&Told<'_>) -> serde_json::Result<String>),
+}
+
+/// A turn that has ended.
+pub(crate) struct Told<'a> {
+    pub(crate) result: &'a AgentResult,
+    pub(crate) request: &'a Request,
+    pub(crate) conversation_id: Option<&'a Id>,
+    pub(crate) request_id: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) milliseconds: u64,
+}
+
+/// Carries a turn out and answers it.
+pub(crate) async fn carry_out(app: &App, turn: Turn) -> Result<Response, Problem> {
+    let limit = app.in_force().settings.request_timeout;
+    let limits = Limits { max_tool_calls: app.in_force().settings.max_tool_calls, time: limit };
+    let runner = AgentRunner { model: app.model().clone(), limits };
+    if runner.model.is_immediate() {
+        let (form, seen) = (turn.form, turn.seen);
+        let (reply, earlier, ended) = at_once(app, runner, turn).await?;
+        Ok(respond(form, reply, earlier, seen, ended))
+    } else {
+        patient::carry_out(app, runner, turn).await
+    }
+}
+
+/// The whole turn in one transaction.
+async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, bool, Ended), Problem> {
+    let (clock, tools, owner) = (app.clock().clone(), app.tools(), turn.user.id);
+    let now = clock.now();
+    let ended = Arc::new(OnceLock::new());
+    let (summary, limit) = (ended.clone(), app.in_force().settings.request_timeout);
+    let Turn { user, request, place, key, request_id, form, started, .. } = turn;
+    let fallback = (request.clone(), request_id.clone(), place.id().cloned(), runner.model.clone());
+    let job = async move |conn: &mut Conn| -> store::Result<Reply> {
+        let mut events = Vec::with_capacity(8);
+        let (context, id) = match place {
+            Place::Kept(id) => {
+                let history = store::conversations::open(conn, owner, &id, HISTORY).await?;
+                (AgentContext::new(user, history), Some(id))
+            }
+            Place::Given(context) => (context, None),
+        };
+        let mut toolbox = tools.within(&context.user, conn);
+        let mut watch = |event| events.push(event);
+        let result = runner.stream(&context, &request, &mut toolbox, &mut watch).await?;
+        if let Some(id) = &id {
+            let exchange = exchange(&clock, &request, now, &result);
+            store::conversations::append(conn, owner, id, &exchange, clock.now()).await?;
+        }
+        let told = Told {
+            result: &result,
+            request: &request,
+            conversation_id: id.as_ref(),
+            request_id: &request_id,
+            model: runner.model.name(),
+            milliseconds: milliseconds(started),
+        };
+        let body = render(form, &events, &told)?;
+        let _ = summary.set(Ended::of(&result));
+        Ok(Reply { status: 200, body })
+    };
+    let span = tracing::Span::current();
+    let written = app.store().write(move |conn| {
+        let job =
+            async move { once(conn, owner, key.as_ref(), now, |conn| Box::pin(async move { job(conn).await })).await };
+        Box::pin(job.instrument(span))
+    });
+    let failed = match tokio::time::timeout(limit, written).await {
+        Ok(Ok((reply, earlier))) => {
+            let ended = ended.get().cloned().unwrap_or_default();
+            return Ok((reply, earlier, ended));
+        }
+        Ok(Err(store::Error::Unavailable(cause))) => {
+            tracing::error!(
+                event = "error_occurred",
+                error_type = "unavailable",
+                error_message = cause,
+                recoverable = true
+            );
+            AgentResult::failed(ErrorType::McpUnavailable, assistant::trouble())
+        }
+        Ok(Err(error)) => return Err(Problem::from_store("conversation")(error)),
+        Err(_) => AgentResult::failed(ErrorType::Timeout, assistant::timed_out()),
+    };
+    let (request, request_id, id, model) = fallback;
+    let told = Told {
+        result: &failed,
+        request: &request,
+        conversation_id: id.as_ref(),
+        request_id: &request_id,
+        model: model.name(),
+        milliseconds: milliseconds(started),
+    };
+    let body = render(form, &[failure(&failed)], &told)?;
+    Ok((Reply { status: 200, body }, false, Ended::of(&failed)))
+}
+
+/// The event that tells of a turn that failed as a whole.
+fn failure(result: &AgentResult) -> Event {
+    Event::Error {
+        error_type: result.error_type.unwrap_or(ErrorType::Internal),
+        message: result.response.clone(),
+        recoverable: false,
+    }
+}
+
+fn render(form: Form, events: &[Event], told: &Told<'_>) -> store::Result<String> {
+    let body = match form {
+        Form::Stream => sse::whole(events, told),
+        Form::Document(make) => make(told),
+    };
+    body.map_err(|error| store::Error::Corrupt(error.to_string()))
+}
+
+fn respond(form: Form, reply: Reply, earlier: bool, seen: usize, ended: Ended) -> Response {
+    let mut response = match form {
+        Form::Stream => sse::respond(sse::after(&reply.body, seen).to_owned().into()),
+        Form::Document(_) => change::respond(reply, earlier),
+    };
+    response.extensions_mut().insert(ended);
+    response
+}
+
+/// What was said and what was answered, as it is kept.
+fn exchange(clock: &model::Clock, request: &Request, asked: jiff::Timestamp, result: &AgentResult) -> [Message; 2] {
+    let pending = result.held.as_ref().and_then(|held| serde_json::to_value(held).ok());
+    [
+        Message {
+            id: clock.id(),
+            role: Role::User,
+            content: request.message.clone(),
+            timestamp: asked,
+            tool_calls: Vec::new(),
+            pending: None,
+        },
+        Message {
+            id: clock.id(),
+            role: Role::Assistant,
+            content: result.response.clone(),
+            timestamp: clock.now(),
+            tool_calls: result.tool_calls.clone(),
+            pending,
+        },
+    ]
+}
+
+fn milliseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Place {
+    fn id(&self) -> Option<&Id> {
+        match self {
+            Self::Kept(id) => Some(id),
+            Self::Given(_) => None,
+        }
+    }
+}
+
+impl Ended {
+    fn of(result: &AgentResult) -> Self {
+        let tools = result.tool_calls.iter().map(|call| (call.tool_name.clone(), call.error.is_none())).collect();
+        Self::new(tools, result.success)
+    }
+}

@@ -1,0 +1,196 @@
+//! Turns with a model that takes its time: told while they happen, in a task of their own that outlives the connection.
+
+use std::sync::Arc;
+
+use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event};
+use axum::response::Response;
+use jiff::Timestamp;
+use store::idempotency::{Reply, claim, settle};
+use tracing::Instrument;
+
+use super::live::Live;
+use super::{Form, HISTORY, Place, Told, Turn, exchange, failure, milliseconds, respond, sse};
+use crate::request::Ended;
+use crate::{App, Problem};
+
+pub(super) async fn carry_out(app: &App, runner: AgentRunner, turn: Turn) -> Result<Response, Problem> {
+    let (form, seen) = (turn.form, turn.seen);
+    if let Some(earlier) = earlier(app, &turn).await? {
+        return Ok(match earlier {
+            Earlier::Ended(reply) => respond(form, reply, true, seen, Ended::default()),
+            Earlier::UnderWay(live) => answer(form, live, seen).await,
+        });
+    }
+    let live = Live::new();
+    if let Some(key) = &turn.key {
+        app.turns().add(turn.user.id, &key.key, &live);
+    }
+    match begin(app, &turn).await {
+        Ok(begun) => {
+            let task = Task { app: app.clone(), runner, turn, live: live.clone() };
+            app.tasks().spawn(task.run(begun).in_current_span());
+            Ok(answer(form, live, seen).await)
+        }
+        Err(problem) => {
+            if let Some(key) = &turn.key {
+                app.turns().remove(turn.user.id, &key.key);
+                let (owner, key) = (turn.user.id, key.clone());
+                app.store()
+                    .write(move |conn| Box::pin(async move { store::idempotency::release(conn, owner, &key).await }))
+                    .await?;
+            }
+            Err(problem)
+        }
+    }
+}
+
+enum Earlier {
+    Ended(Reply),
+    UnderWay(Arc<Live>),
+}
+
+/// The answer that this key has already, or the turn that is making it.
+async fn earlier(app: &App, turn: &Turn) -> Result<Option<Earlier>, Problem> {
+    let Some(key) = turn.key.clone() else { return Ok(None) };
+    let (owner, now) = (turn.user.id, app.clock().now());
+    let claimed = key.clone();
+    let claimed = app.store().write(move |conn| Box::pin(async move { claim(conn, owner, &claimed, now).await })).await;
+    match claimed {
+        Ok(None) => Ok(None),
+        Ok(Some(reply)) => Ok(Some(Earlier::Ended(reply))),
+        Err(store::Error::KeyBusy) => match app.turns().find(owner, &key.key) {
+            Some(live) => Ok(Some(Earlier::UnderWay(live))),
+            None => Err(store::Error::KeyBusy.into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a turn needs before it can be told of.
+struct Begun {
+    context: AgentContext,
+    asked: Timestamp,
+    _place: Option<tokio::sync::OwnedMutexGuard<()>>,
+}
+
+async fn begin(app: &App, turn: &Turn) -> Result<Begun, Problem> {
+    let asked = app.clock().now();
+    match &turn.place {
+        Place::Given(context) => Ok(Begun { context: context.clone(), asked, _place: None }),
+        Place::Kept(id) => {
+            let place = app.turns().take(id).await;
+            let mut reader = app.store().reader().await?;
+            let history = store::conversations::open(&mut reader, turn.user.id, id, HISTORY).await;
+            let history = history.map_err(Problem::from_store("conversation"))?;
+            Ok(Begun { context: AgentContext::new(turn.user.clone(), history), asked, _place: Some(place) })
+        }
+    }
+}
+
+async fn answer(form: Form, live: Arc<Live>, seen: usize) -> Response {
+    if matches!(form, Form::Stream) {
+        let mut response = sse::respond(live.listen(seen));
+        response.extensions_mut().insert(Ended::later());
+        return response;
+    }
+    match live.reply().await {
+        Some(reply) => {
+            let mut response = respond(form, reply, false, seen, Ended::default());
+            response.extensions_mut().insert(Ended::later());
+            response
+        }
+        None => axum::response::IntoResponse::into_response(Problem::internal("a turn was lost")),
+    }
+}
+
+struct Task {
+    app: App,
+    runner: AgentRunner,
+    turn: Turn,
+    live: Arc<Live>,
+}
+
+impl Task {
+    async fn run(self, begun: Begun) {
+        let Self { app, runner, turn, live } = &self;
+        let tools = app.tools();
+        let mut toolbox = tools.for_user(&begun.context.user, app.store());
+        let mut watch = |event: Event| self.tell(&event);
+        let ran = runner.stream(&begun.context, &turn.request, &mut toolbox, &mut watch).await;
+        let mut result = ran.unwrap_or_else(|error| self.lost(&error));
+        // `done` is the promise that the exchange is kept: it is told after it is.
+        let reply = self.reply(&result);
+        let reply = match self.keep(&begun, &result, reply.clone()).await {
+            Ok(()) => reply,
+            Err(error) => {
+                result = self.lost(&error);
+                self.reply(&result)
+            }
+        };
+        if matches!(turn.form, Form::Stream) {
+            live.tell(sse::done(live.count() + 1, &self.told(&result)).unwrap_or_default());
+        }
+        live.end(reply);
+        if let Some(key) = &turn.key {
+            app.turns().remove(turn.user.id, &key.key);
+        }
+        app.metrics().count_turn(&Ended::of(&result), tools.names);
+        Ended::of(&result).log(true, turn.started);
+    }
+
+    fn told<'a>(&'a self, result: &'a AgentResult) -> Told<'a> {
+        Told {
+            result,
+            request: &self.turn.request,
+            conversation_id: self.turn.place.id(),
+            request_id: &self.turn.request_id,
+            model: self.runner.model.name(),
+            milliseconds: milliseconds(self.turn.started),
+        }
+    }
+
+    /// The whole answer, as it is kept for its key.
+    fn reply(&self, result: &AgentResult) -> Reply {
+        let told = self.told(result);
+        let body = match self.turn.form {
+            Form::Stream => {
+                let done = sse::done(self.live.count() + 1, &told).unwrap_or_default();
+                format!("{}{done}", self.live.everything())
+            }
+            Form::Document(make) => make(&told).unwrap_or_default(),
+        };
+        Reply { status: 200, body }
+    }
+
+    fn tell(&self, event: &Event) {
+        let block = sse::block(self.live.count() + 1, event.name(), event, &self.turn.request_id);
+        self.live.tell(block.unwrap_or_default());
+    }
+
+    fn lost(&self, error: &store::Error) -> AgentResult {
+        let error_message = error.to_string();
+        tracing::error!(event = "error_occurred", error_type = "internal", error_message, recoverable = false);
+        let result = AgentResult::failed(ErrorType::Internal, assistant::trouble());
+        self.tell(&failure(&result));
+        result
+    }
+
+    /// The exchange and the answer to its key, in one write.
+    async fn keep(&self, begun: &Begun, result: &AgentResult, reply: Reply) -> store::Result<()> {
+        let (owner, now) = (self.turn.user.id, self.app.clock().now());
+        let kept = exchange(self.app.clock(), &self.turn.request, begun.asked, result);
+        let (id, key) = (self.turn.place.id().cloned(), self.turn.key.clone());
+        let write = self.app.store().write(move |conn| {
+            Box::pin(async move {
+                if let Some(id) = &id {
+                    store::conversations::append(conn, owner, id, &kept, now).await?;
+                }
+                match &key {
+                    Some(key) => settle(conn, owner, key, now, &reply).await,
+                    None => Ok(()),
+                }
+            })
+        });
+        write.await
+    }
+}
