@@ -208,7 +208,10 @@ fn undecided(text: &str) -> usize {
     let before = &text[..text.len() - run];
     let lower = before.to_ascii_lowercase();
     let label = ["(id: ", "(id:", "(id", "(i", "("].into_iter().find(|label| lower.ends_with(label));
-    run + label.map_or(0, str::len)
+    let label = label.map_or(0, str::len);
+    // An id goes with the bracket around it and the space before that.
+    let space = if before[..before.len() - label].ends_with(' ') { 1 } else { 0 };
+    run + label + space
 }
 
 /// Ids go, together with the brackets that held them.

@@ -46,6 +46,10 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     if tokio::time::timeout(GRACE, connections.shutdown()).await.is_err() {
         tracing::warn!("some requests were still under way and are cut off");
     }
+    app.tasks().close();
+    if tokio::time::timeout(GRACE, app.tasks().wait()).await.is_err() {
+        tracing::warn!("some turns were still under way and are cut off");
+    }
     let _ = housekeeping.await;
     Ok(())
 }

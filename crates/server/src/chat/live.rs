@@ -95,11 +95,15 @@ impl Live {
 
     /// The events after the first `seen`, as they come.
     pub(super) fn listen(self: Arc<Self>, seen: usize) -> Body {
-        let listener = Listener { count: self.count.subscribe(), ended: self.ended.subscribe(), live: self, seen };
+        let listener = self.listener(seen);
         Body::from_stream(futures::stream::unfold(listener, |mut listener| async move {
-            let bytes = listener.next().await?;
+            let bytes = listener.next(KEEP_ALIVE_EVERY).await?;
             Some((Ok::<_, std::convert::Infallible>(bytes), listener))
         }))
+    }
+
+    fn listener(self: Arc<Self>, seen: usize) -> Listener {
+        Listener { count: self.count.subscribe(), ended: self.ended.subscribe(), live: self, seen }
     }
 }
 
@@ -111,7 +115,8 @@ struct Listener {
 }
 
 impl Listener {
-    async fn next(&mut self) -> Option<Bytes> {
+    /// The next event, or a sign of life after so much silence.
+    async fn next(&mut self, silence: Duration) -> Option<Bytes> {
         loop {
             // Looked at first: what was told before the end is still to be sent.
             let ended = self.ended.borrow_and_update().is_some();
@@ -127,8 +132,50 @@ impl Listener {
             tokio::select! {
                 _ = self.count.changed() => {}
                 _ = self.ended.changed() => {}
-                () = tokio::time::sleep(KEEP_ALIVE_EVERY) => return Some(Bytes::from_static(KEEP_ALIVE.as_bytes())),
+                () = tokio::time::sleep(silence) => return Some(Bytes::from_static(KEEP_ALIVE.as_bytes())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn silence_is_broken_and_nothing_is_missed() {
+        // CHAT-6
+        let (live, short, long) = (Live::new(), Duration::from_millis(5), Duration::from_secs(60));
+        live.tell("id: 1\n\n".to_owned());
+        let mut listener = live.clone().listener(0);
+        assert_eq!(listener.next(long).await.unwrap(), "id: 1\n\n");
+        assert_eq!(listener.next(short).await.unwrap(), KEEP_ALIVE);
+        let late = tokio::spawn({
+            let live = live.clone();
+            async move {
+                live.tell("id: 2\n\n".to_owned());
+                live.tell("id: 3\n\n".to_owned());
+                live.end(Reply { status: 200, body: String::new() });
+            }
+        });
+        assert_eq!(listener.next(long).await.unwrap(), "id: 2\n\n");
+        assert_eq!(listener.next(long).await.unwrap(), "id: 3\n\n");
+        assert_eq!(listener.next(long).await, None);
+        late.await.unwrap();
+        assert_eq!(live.listener(2).next(long).await.unwrap(), "id: 3\n\n", "whoever comes later hears it too");
+    }
+
+    #[tokio::test]
+    async fn one_turn_of_a_conversation_at_a_time() {
+        // CHAT-7
+        let turns = Turns::default();
+        let (one, other): (Id, Id) = ("conv_1".parse().unwrap(), "conv_2".parse().unwrap());
+        let first = turns.take(&one).await;
+        let elsewhere = turns.take(&other).await;
+        assert!(futures::FutureExt::now_or_never(turns.take(&one)).is_none(), "it waits");
+        drop((first, elsewhere));
+        drop(turns.take(&one).await);
+        turns.take(&other).await;
+        assert_eq!(turns.queues.lock().unwrap().len(), 1, "nothing is kept of those that ended");
     }
 }
