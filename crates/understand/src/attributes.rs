@@ -1,83 +1,47 @@
 //! What a task gets beside its title: priority, tags, a description. Takes the tokens that say so.
 
+use crate::phrases::{Phrases, phrases};
 use model::task::Priority;
 
 use crate::clause::Clause;
 use crate::lexicon;
 
 /// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
-const PRIORITIES: &[(&str, Priority)] = &[
-    ("set it as high priority", Priority::High),
-    ("set it as low priority", Priority::Low),
-    ("make it high priority", Priority::High),
-    ("make it low priority", Priority::Low),
-    ("make it urgent", Priority::High),
-    ("mark it as urgent", Priority::High),
-    ("mark it urgent", Priority::High),
-    ("mark it as important", Priority::High),
-    ("it's urgent", Priority::High),
-    ("it is urgent", Priority::High),
-    ("this is urgent", Priority::High),
-    ("it's important", Priority::High),
-    ("as high priority", Priority::High),
-    ("as low priority", Priority::Low),
-    ("as medium priority", Priority::Medium),
-    ("as urgent", Priority::High),
-    ("with high priority", Priority::High),
-    ("with a high priority", Priority::High),
-    ("with low priority", Priority::Low),
-    ("with a low priority", Priority::Low),
-    ("with medium priority", Priority::Medium),
-    ("with normal priority", Priority::Medium),
-    ("with top priority", Priority::High),
-    ("with highest priority", Priority::High),
-    ("with urgent priority", Priority::High),
-    ("high priority", Priority::High),
-    ("high-priority", Priority::High),
-    ("top priority", Priority::High),
-    ("top-priority", Priority::High),
-    ("highest priority", Priority::High),
-    ("urgent priority", Priority::High),
-    ("critical priority", Priority::High),
-    ("low priority", Priority::Low),
-    ("low-priority", Priority::Low),
-    ("lowest priority", Priority::Low),
-    ("medium priority", Priority::Medium),
-    ("medium-priority", Priority::Medium),
-    ("normal priority", Priority::Medium),
-    ("priority is high", Priority::High),
-    ("priority is low", Priority::Low),
-    ("priority high", Priority::High),
-    ("priority low", Priority::Low),
-    ("priority medium", Priority::Medium),
-    ("priority : high", Priority::High),
-    ("priority : low", Priority::Low),
-    ("priority : medium", Priority::Medium),
-    ("high prio", Priority::High),
-    ("low prio", Priority::Low),
-    ("prio high", Priority::High),
-    ("prio low", Priority::Low),
-    ("! high", Priority::High),
-    ("! low", Priority::Low),
-    ("! medium", Priority::Medium),
-    ("not urgent", Priority::Low),
-    ("no rush", Priority::Low),
-    ("whenever i can", Priority::Low),
-    ("very urgent", Priority::High),
-    ("really urgent", Priority::High),
-    ("urgently", Priority::High),
-    ("urgent", Priority::High),
-    ("very important", Priority::High),
-    ("really important", Priority::High),
-    ("important", Priority::High),
-    ("critical", Priority::High),
-    ("as soon as possible", Priority::High),
-    ("asap", Priority::High),
+const PRIORITIES: &[(Priority, Phrases)] = &[
+    (
+        Priority::High,
+        phrases!(
+            "set it as high priority | make it high priority | make it urgent | mark it as urgent | \
+             mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | \
+             it's important | as high priority | as urgent | with high priority | with a high priority | \
+             with top priority | with highest priority | with urgent priority | high priority | \
+             high-priority | top priority | top-priority | highest priority | urgent priority | \
+             critical priority | priority is high | priority high | priority : high | high prio | \
+             prio high | ! high | very urgent | really urgent | urgently | urgent | very important | \
+             really important | important | critical | as soon as possible | asap"
+        ),
+    ),
+    (
+        Priority::Low,
+        phrases!(
+            "set it as low priority | make it low priority | as low priority | with low priority | \
+             with a low priority | low priority | low-priority | lowest priority | priority is low | \
+             priority low | priority : low | low prio | prio low | ! low | not urgent | no rush | \
+             whenever i can"
+        ),
+    ),
+    (
+        Priority::Medium,
+        phrases!(
+            "as medium priority | with medium priority | with normal priority | medium priority | \
+             medium-priority | normal priority | priority medium | priority : medium | ! medium"
+        ),
+    ),
 ];
 
 /// The priority said at token `i`, and its length.
 pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
-    PRIORITIES.iter().find_map(|(phrase, priority)| clause.phrase(i, &[phrase]).map(|n| (*priority, n)))
+    PRIORITIES.iter().find_map(|(priority, list)| clause.phrase(i, *list).map(|n| (*priority, n)))
 }
 
 /// Takes a priority that stands at the head or the end of the stretch, where it is no part of a title.
@@ -107,28 +71,11 @@ fn closes_clause(word: &str) -> bool {
 
 /// Takes "#work", "tagged work", "with tag work and home", "tags: a, b".
 pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
-    const LEADS: &[&str] = &[
-        "and tag it with",
-        "and tag it as",
-        "tag it with",
-        "tag it as",
-        "tag it",
-        "tagged with",
-        "tagged as",
-        "tagged",
-        "with the tags",
-        "with the tag",
-        "with tags",
-        "with tag",
-        "with a tag",
-        "with the label",
-        "with label",
-        "labeled",
-        "labelled",
-        "tags :",
-        "tag :",
-        "with category",
-    ];
+    const LEADS: Phrases = phrases!(
+        "and tag it with | and tag it as | tag it with | tag it as | tag it | tagged with | tagged as | tagged | \
+         with the tags | with the tag | with tags | with tag | with a tag | with the label | with label | \
+         labeled | labelled | tags : | tag : | with category"
+    );
     let mut tags = Vec::new();
     let mut i = from;
     while i < to {
@@ -177,28 +124,13 @@ fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mu
 
 /// Takes "because …", "description is …", "with the note …" and gives what was said.
 pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
-    const EXPLICIT: &[&str] = &[
-        "with the description of",
-        "with a description of",
-        "with the description",
-        "with a description",
-        "with description",
-        "and the description is",
-        "the description is",
-        "description is",
-        "description :",
-        "with the note",
-        "with a note",
-        "with note",
-        "with notes",
-        "with details",
-        "with the details",
-        "details :",
-        "note :",
-        "notes :",
-        "description",
-    ];
-    const REASON: &[&str] = &["because of", "because", "cuz", "cause", "since i", "'cause"];
+    const EXPLICIT: Phrases = phrases!(
+        "with the description of | with a description of | with the description | with a description | \
+         with description | and the description is | the description is | description is | description : | \
+         with the note | with a note | with note | with notes | with details | with the details | details : | \
+         note : | notes : | description"
+    );
+    const REASON: Phrases = phrases!("because of | because | cuz | cause | since i | 'cause");
     let (at, n, whole) = match clause.seek(from + 1, EXPLICIT).filter(|(at, n)| at + n < to) {
         Some((at, n)) => (at, n, true),
         None => clause.seek(from + 1, REASON).filter(|(at, n)| at + n < to).map(|(at, n)| (at, n, false))?,

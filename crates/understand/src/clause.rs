@@ -8,6 +8,7 @@ use jiff::Zoned;
 
 use crate::dates::{self, Found, Scan};
 use crate::lexicon;
+use crate::phrases::Phrases;
 use crate::tokens::Words;
 
 pub(crate) struct Clause<'a> {
@@ -38,7 +39,7 @@ impl<'a> Clause<'a> {
         if i < self.end { self.words.at(i) } else { "" }
     }
 
-    pub(crate) fn phrase(&self, i: usize, phrases: &[&str]) -> Option<usize> {
+    pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
         self.words.phrase(i, phrases).filter(|n| i + n <= self.end)
     }
 
@@ -64,11 +65,11 @@ impl<'a> Clause<'a> {
     }
 
     /// The first place from `from` on where one of these phrases stands outside of dates; the place and its length.
-    pub(crate) fn seek(&self, from: usize, phrases: &[&str]) -> Option<(usize, usize)> {
+    pub(crate) fn seek(&self, from: usize, phrases: Phrases) -> Option<(usize, usize)> {
         (from..self.end).find_map(|i| self.phrase(i, phrases).map(|n| (i, n)))
     }
 
-    pub(crate) fn has(&self, phrases: &[&str]) -> bool {
+    pub(crate) fn has(&self, phrases: Phrases) -> bool {
         self.seek(self.start, phrases).is_some()
     }
 

@@ -7,6 +7,7 @@ use crate::filter;
 use crate::intent::{self, Act};
 use crate::lexicon;
 use crate::numbers;
+use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, When};
 use crate::target;
 use crate::update;
@@ -63,17 +64,10 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
 
 /// What a list is searched for: "about the dentist", "dentist reminders".
 fn searched(clause: &mut Clause, body: usize) -> Option<String> {
-    const LEADS: &[&str] = &[
-        "about",
-        "regarding",
-        "concerning",
-        "related to",
-        "relating to",
-        "involving",
-        "containing",
-        "with the word",
-        "mentioning",
-    ];
+    const LEADS: Phrases = phrases!(
+        "about | regarding | concerning | related to | relating to | involving | containing | with the word | \
+         mentioning"
+    );
     if let Some((at, n)) = clause.seek(body, LEADS) {
         let start = at + n + usize::from(lexicon::is_article(clause.at(at + n)));
         let end = target::list_tail(clause, start..clause.end);

@@ -1,5 +1,6 @@
 //! Reads the new task that a command asks for: its title, and what is said beside it.
 
+use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use jiff::Zoned;
@@ -56,38 +57,11 @@ fn set_title(command: &mut Command, title: String) {
 
 /// Words that stand for a task without saying which.
 fn is_empty_title(title: &str) -> bool {
-    const NOTHING: &[&str] = &[
-        "",
-        "something",
-        "anything",
-        "this",
-        "that",
-        "it",
-        "this item",
-        "an item",
-        "a task",
-        "task",
-        "item",
-        "me",
-        "again",
-        "later",
-        "something else",
-        "a new one",
-        "one",
-        "another",
-        "another one",
-        "some items",
-        "items",
-        "new",
-        "stuff",
-        "things",
-        "of",
-        "to",
-        "about",
-        "for",
-        "that i",
-        "up",
-    ];
+    const NOTHING: Phrases = phrases!(
+        " | something | anything | this | that | it | this item | an item | a task | task | item | me | again | \
+         later | something else | a new one | one | another | another one | some items | items | new | stuff | \
+         things | of | to | about | for | that i | up"
+    );
     NOTHING.iter().any(|known| known.eq_ignore_ascii_case(title))
 }
 
@@ -153,10 +127,8 @@ fn is_range(clause: &Clause, gap: Range<usize>, second: &Found) -> bool {
 fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
     for i in from..to {
         let Some((_, len)) = crate::numbers::amount(clause.words, i) else { continue };
-        let unit = matches!(
-            clause.at(i + len),
-            "minute" | "minutes" | "min" | "mins" | "hour" | "hours" | "day" | "days" | "week" | "weeks" | "hr" | "hrs"
-        );
+        let unit = phrases!("minute | minutes | min | mins | hour | hours | day | days | week | weeks | hr | hrs")
+            .contains(clause.at(i + len));
         let after = i + len + 1;
         if unit
             && after < to
@@ -166,7 +138,7 @@ fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
             let end = after + 1;
             let end = end
                 + clause
-                    .phrase(end, &["of time", "to it", "to that", "it", "hand", "it starts", "it begins", "the event"])
+                    .phrase(end, phrases!("of time | to it | to that | it | hand | it starts | it begins | the event"))
                     .unwrap_or(0);
             let start = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "at" | "about")).unwrap_or(i);
             if end >= to || matches!(clause.at(end), "to" | "about" | "." | ",") || clause.at(after) != "before" {
@@ -204,35 +176,11 @@ fn after_connective(clause: &mut Clause, body: usize, end: usize) -> String {
     {
         start += 1;
     }
-    const LEADS: &[&str] = &[
-        "again to",
-        "to",
-        "that i have to",
-        "that i need to",
-        "that i must",
-        "that i should",
-        "that i have",
-        "that there is",
-        "that",
-        "about",
-        "of",
-        "regarding",
-        "for me to",
-        "i need to",
-        "i have to",
-        "i must",
-        "i should",
-        "i have",
-        "for",
-        "on",
-        "when it's time to",
-        "when it's time for",
-        "the",
-        "my",
-        "a",
-        "an",
-        "in order to",
-    ];
+    const LEADS: Phrases = phrases!(
+        "again to | to | that i have to | that i need to | that i must | that i should | that i have | \
+         that there is | that | about | of | regarding | for me to | i need to | i have to | i must | i should | \
+         i have | for | on | when it's time to | when it's time for | the | my | a | an | in order to"
+    );
     for _ in 0..3 {
         match clause.phrase(start, LEADS).filter(|n| start + n < end) {
             Some(n) => start += n,
@@ -252,41 +200,12 @@ fn is_lead_mark(mark: &str) -> bool {
 /// Words that may stand between the verb and the noun without being a title.
 fn is_adjective(word: &str) -> bool {
     lexicon::is_article(word)
-        || matches!(
-            word,
-            "new"
-                | "me"
-                | "up"
-                | "another"
-                | "recurring"
-                | "repeating"
-                | "repeat"
-                | "single"
-                | "one"
-                | "us"
-                | "quick"
-                | "in"
-                | "urgent"
-                | "important"
-                | "high"
-                | "low"
-                | "priority"
-                | "medium"
-                | "down"
-                | "event"
-                | "additional"
-                | "annual"
-                | "for"
-                | "you"
-                | "to"
-                | "set"
-                | "out"
-                | "type"
-                | "scheduled"
-                | "regular"
-                | "simple"
-                | "short"
+        || phrases!(
+            "new | me | up | another | recurring | repeating | repeat | single | one | us | quick | in | urgent | \
+             important | high | low | priority | medium | down | event | additional | annual | for | you | to | \
+             set | out | type | scheduled | regular | simple | short"
         )
+        .contains(word)
 }
 
 /// "add a task to …", "add … task", "add …".

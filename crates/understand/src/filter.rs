@@ -1,5 +1,6 @@
 //! Which tasks a list shows: by status, priority, due date, tag, or words to look for. Takes the tokens that say so.
 
+use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use model::task::Priority;
@@ -25,24 +26,12 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 
 /// Reads the filter word at `i`, if there is one, and says where to go on.
 fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
-    const COMPLETED: &[&str] = &["completed", "already done", "finished", "checked off", "done", "complete"];
-    const PENDING: &[&str] = &[
-        "not done",
-        "not completed",
-        "not finished",
-        "still open",
-        "pending",
-        "open",
-        "incomplete",
-        "unfinished",
-        "uncompleted",
-        "outstanding",
-        "remaining",
-        "undone",
-        "active",
-        "left to do",
-    ];
-    const OVERDUE: &[&str] = &["overdue", "past due", "over due", "late"];
+    const COMPLETED: Phrases = phrases!("completed | already done | finished | checked off | done | complete");
+    const PENDING: Phrases = phrases!(
+        "not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
+         uncompleted | outstanding | remaining | undone | active | left to do"
+    );
+    const OVERDUE: Phrases = phrases!("overdue | past due | over due | late");
     if let Some(n) = clause.phrase(i, PENDING).filter(|_| clause.at(i) != "open" || i > clause.start) {
         filter.status = Some(StatusFilter::Pending);
         clause.take(i..i + n);
@@ -69,7 +58,7 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
 }
 
 fn priority(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
-    if let Some(n) = clause.phrase(i, &["most important", "the most important"]) {
+    if let Some(n) = clause.phrase(i, phrases!("most important | the most important")) {
         return Some((Priority::High, n));
     }
     attributes::priority_at(clause, i)

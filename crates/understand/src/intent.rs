@@ -6,6 +6,7 @@ use crate::attributes;
 use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::{self, Noun, Verb};
+use crate::phrases::{Phrases, phrases};
 use crate::reading::Field;
 use crate::scope;
 use crate::update::Change;
@@ -34,44 +35,16 @@ pub(crate) fn decide(clause: &Clause) -> Guess {
 }
 
 fn is_undo(clause: &Clause) -> bool {
-    const UNDO: &[&str] = &[
-        "undo",
-        "undo that",
-        "undo it",
-        "undo this",
-        "undo the last change",
-        "undo my last change",
-        "undo the last action",
-        "undo last change",
-        "undo the last one",
-        "undo last",
-        "undo my last action",
-        "take that back",
-        "take it back",
-        "revert that",
-        "revert it",
-        "revert",
-        "revert the last change",
-        "revert my last change",
-        "revert last change",
-        "roll that back",
-        "roll back",
-        "rollback",
-        "roll it back",
-        "put it back",
-        "bring it back",
-        "restore it",
-        "reverse that",
-        "reverse the last change",
-        "i didn't mean that",
-        "i did not mean that",
-        "go back",
-        "undo what you just did",
-        "undo what i just did",
-        "undo the deletion",
-        "undo delete",
-    ];
-    UNDO.iter().any(|phrase| clause.phrase(clause.start, &[phrase]).is_some_and(|n| clause.start + n == clause.end))
+    const UNDO: Phrases = phrases!(
+        "undo | undo that | undo it | undo this | undo the last change | undo my last change | \
+         undo the last action | undo last change | undo the last one | undo last | undo my last action | \
+         take that back | take it back | revert that | revert it | revert | revert the last change | \
+         revert my last change | revert last change | roll that back | roll back | rollback | roll it back | \
+         put it back | bring it back | restore it | reverse that | reverse the last change | \
+         i didn't mean that | i did not mean that | go back | undo what you just did | undo what i just did | \
+         undo the deletion | undo delete"
+    );
+    clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
 }
 
 /// The command that begins at `i`.
@@ -84,69 +57,27 @@ fn at(clause: &Clause, i: usize) -> Guess {
 
 /// Phrases that are a command as a whole.
 fn phrases(clause: &Clause, i: usize) -> Guess {
-    const REMEMBER: &[&str] = &[
-        "remember to",
-        "don't let me forget to",
-        "don't let me forget about",
-        "don't let me forget",
-        "dont let me forget to",
-        "dont let me forget",
-        "do not let me forget to",
-        "do not let me forget",
-        "don't forget to",
-        "dont forget to",
-        "do not forget to",
-        "i must remember to",
-        "i should remember to",
-        "i can't forget to",
-        "i cannot forget to",
-        "help me remember to",
-        "help me remember",
-        "remember that i need to",
-        "remember that i have to",
-        "make a note to",
-        "make a note that",
-        "make a note of",
-        "make a note",
-        "take a note to",
-        "note to self to",
-        "note to self",
-        "note that i need to",
-        "make sure i don't forget to",
-        "make sure i remember to",
-        "make sure i",
-        "me remember to",
-        "keep in mind to",
-        "remember i need to",
-        "remember i have to",
-    ];
+    const REMEMBER: Phrases = phrases!(
+        "remember to | don't let me forget to | don't let me forget about | don't let me forget | \
+         dont let me forget to | dont let me forget | do not let me forget to | do not let me forget | \
+         don't forget to | dont forget to | do not forget to | i must remember to | i should remember to | \
+         i can't forget to | i cannot forget to | help me remember to | help me remember | \
+         remember that i need to | remember that i have to | make a note to | make a note that | \
+         make a note of | make a note | take a note to | note to self to | note to self | note that i need to | \
+         make sure i don't forget to | make sure i remember to | make sure i | me remember to | \
+         keep in mind to | remember i need to | remember i have to"
+    );
     if let Some(n) = clause.phrase(i, REMEMBER) {
         let nested = verb_at(clause, i + n) == Some(Verb::Remind) && clause.at(i + n + 1) == "me";
         return if nested { at(clause, i + n) } else { Some((Act::Create(Form::Rest, i + n), 0.92)) };
     }
-    const GONE: &[&str] = &[
-        "get rid of",
-        "get rid off",
-        "do away with",
-        "i no longer need to",
-        "i no longer need a",
-        "i no longer need",
-        "no longer need",
-        "i don't need to be reminded",
-        "i dont need to be reminded",
-        "i do not need to be reminded",
-        "no need to remind me",
-        "don't remind me",
-        "dont remind me",
-        "do not remind me",
-        "stop reminding me",
-        "i don't need",
-        "i dont need",
-        "i do not need",
-        "i don't want",
-        "forget about",
-        "forget",
-    ];
+    const GONE: Phrases = phrases!(
+        "get rid of | get rid off | do away with | i no longer need to | i no longer need a | i no longer need | \
+         no longer need | i don't need to be reminded | i dont need to be reminded | \
+         i do not need to be reminded | no need to remind me | don't remind me | dont remind me | \
+         do not remind me | stop reminding me | i don't need | i dont need | i do not need | i don't want | \
+         forget about | forget"
+    );
     if let Some(n) = clause.phrase(i, GONE) {
         let sure = clause.has_noun()
             || clause.at(i + n - 1) == "me"
@@ -155,27 +86,15 @@ fn phrases(clause: &Clause, i: usize) -> Guess {
         let body = i
             + n
             + clause
-                .phrase(i + n, &["to be reminded", "to", "about", "of", "a", "the"])
+                .phrase(i + n, phrases!("to be reminded | to | about | of | a | the"))
                 .filter(|_| clause.at(i) != "get")
                 .unwrap_or(0);
         return (sure && !scope::is_foreign(clause)).then_some((Act::Delete(body, clause.end), 0.85));
     }
-    let labels: &[&str] = &[
-        "todo :",
-        "to-do :",
-        "to do :",
-        "task :",
-        "reminder :",
-        "todo -",
-        "task -",
-        "new task",
-        "new todo",
-        "new to-do",
-        "new to do",
-        "new reminder",
-        "todo",
-        "to-do",
-    ];
+    let labels = phrases!(
+        "todo : | to-do : | to do : | task : | reminder : | todo - | task - | new task | new todo | new to-do | \
+         new to do | new reminder | todo | to-do"
+    );
     if let Some(n) = clause.phrase(i, labels) {
         let label = n > 1
             || clause.words.is_word(i + 1)
@@ -223,7 +142,7 @@ fn remind(clause: &Clause, i: usize) -> Guess {
     if matches!(clause.at(i), "alert" | "notify") && !matches!(who, "me" | "us") {
         return None;
     }
-    if matches!(clause.at(i), "alert" | "notify") && (clause.has(&["if"]) || scope::is_foreign(clause)) {
+    if matches!(clause.at(i), "alert" | "notify") && (clause.has(phrases!("if")) || scope::is_foreign(clause)) {
         return None;
     }
     let me = matches!(who, "me" | "us" | "be" | "my" | "em" | "mee");
@@ -232,22 +151,16 @@ fn remind(clause: &Clause, i: usize) -> Guess {
         || clause
             .phrase(
                 body,
-                &[
-                    "of what",
-                    "of all",
-                    "of my reminders",
-                    "of my tasks",
-                    "about my reminders",
-                    "of the things",
-                    "of everything",
-                ],
+                phrases!(
+                    "of what | of all | of my reminders | of my tasks | about my reminders | of the things | of everything"
+                ),
             )
             .is_some()
         || clause.at(body) == "when" && !matches!(clause.at(body + 1), "it" | "it's" | "i" | "its" | "we" | "the")
     {
         return Some((Act::List(body), 0.8));
     }
-    if clause.has(&["instead of", "rather than", "instead"]) {
+    if clause.has(phrases!("instead of | rather than | instead")) {
         return Some((Act::Update(Change::Instead, body), 0.85));
     }
     if for_existing(clause, body) {
@@ -258,28 +171,28 @@ fn remind(clause: &Clause, i: usize) -> Guess {
 
 /// "remind Nathan on Friday to feed …": the task begins after "to", "about" or "that".
 fn after_person(clause: &Clause, body: usize) -> usize {
-    clause.seek(body, &["to", "about", "that", "of"]).map_or(body, |(at, _)| at)
+    clause.seek(body, phrases!("to | about | that | of")).map_or(body, |(at, _)| at)
 }
 
 /// "about the milk task", "every 30 minutes about …, 3 times".
 fn for_existing(clause: &Clause, body: usize) -> bool {
-    let Some((at, n)) = clause.seek(body, &["about", "of", "for"]) else { return false };
-    let before_to = clause.seek(body, &["to"]).is_none_or(|(to, _)| to > at);
+    let Some((at, n)) = clause.seek(body, phrases!("about | of | for")) else { return false };
+    let before_to = clause.seek(body, phrases!("to")).is_none_or(|(to, _)| to > at);
     let named = (at + n..clause.end)
         .any(|k| lexicon::noun(clause.words, k).is_some_and(|(noun, _, plural)| noun == Noun::Task && !plural));
     let short = clause.dates.iter().any(|found| {
         found.parts.repeat.as_ref().is_some_and(|r| matches!(r.frequency, crate::dates::Frequency::Minutely))
     });
-    let times = clause.has(&["times"]) && clause.dates.iter().any(|found| found.parts.repeat.is_some());
+    let times = clause.has(phrases!("times")) && clause.dates.iter().any(|found| found.parts.repeat.is_some());
     before_to && (named || short || times)
 }
 
 fn add(clause: &Clause, i: usize, foreign: bool) -> Guess {
     let after = i + 1 + usize::from(lexicon::is_article(clause.at(i + 1)));
-    if matches!(clause.at(after), "tag" | "tags" | "label") && clause.has(&["to", "on"]) {
+    if matches!(clause.at(after), "tag" | "tags" | "label") && clause.has(phrases!("to | on")) {
         return Some((Act::Update(Change::Tags, after + 1), 0.9));
     }
-    if matches!(clause.at(after), "description" | "deadline" | "due") && clause.has(&["to", "for"]) {
+    if matches!(clause.at(after), "description" | "deadline" | "due") && clause.has(phrases!("to | for")) {
         return Some((Act::Update(Change::Any, i + 1), 0.85));
     }
     if to_reminder(clause, i) {
@@ -294,7 +207,7 @@ fn add(clause: &Clause, i: usize, foreign: bool) -> Guess {
 /// "add … to the chores reminder" changes that reminder.
 fn to_reminder(clause: &Clause, i: usize) -> bool {
     let Some((at, _)) =
-        (i + 2..clause.end).rev().find_map(|k| clause.phrase(k, &["to my", "to the", "to our"]).map(|n| (k, n)))
+        (i + 2..clause.end).rev().find_map(|k| clause.phrase(k, phrases!("to my | to the | to our")).map(|n| (k, n)))
     else {
         return false;
     };
@@ -305,7 +218,7 @@ fn to_reminder(clause: &Clause, i: usize) -> bool {
 }
 
 fn put(clause: &Clause, i: usize) -> Guess {
-    let on_list = clause.has_noun() && (clause.has(&["on", "in", "to", "onto", "into"]) || clause.at(i) == "note");
+    let on_list = clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into")) || clause.at(i) == "note");
     if on_list && clause.at(i + 1) != "that" {
         let reminder = (i + 1..clause.end.min(i + 5)).any(|k| {
             lexicon::noun(clause.words, k).is_some_and(|(noun, _, _)| noun != Noun::List)
@@ -318,17 +231,10 @@ fn put(clause: &Clause, i: usize) -> Guess {
     }
     let down = clause.phrase(
         i,
-        &[
-            "write down that i need to",
-            "write down to",
-            "write down",
-            "jot down to",
-            "jot down",
-            "put down to",
-            "put down",
-            "note down to",
-            "note down",
-        ],
+        phrases!(
+            "write down that i need to | write down to | write down | jot down to | jot down | put down to | \
+             put down | note down to | note down"
+        ),
     )?;
     Some((Act::Create(Form::Rest, i + down), 0.75))
 }
@@ -356,7 +262,7 @@ fn make(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     if noun == Noun::List {
-        let sure = clause.has(&["clear", "cleared", "empty"]);
+        let sure = clause.has(phrases!("clear | cleared | empty"));
         return if sure {
             Some((Act::Delete(k, clause.end), 0.7))
         } else {
@@ -366,7 +272,7 @@ fn make(clause: &Clause, i: usize) -> Guess {
     if about_task(clause, k + len) {
         return Some((Act::Remind(k + len), 0.88));
     }
-    if clause.has(&["instead of", "rather than"]) {
+    if clause.has(phrases!("instead of | rather than")) {
         return Some((Act::Update(Change::Instead, i + 1), 0.7));
     }
     Some((Act::Create(Form::Make, i + 1), 0.94))
@@ -388,17 +294,17 @@ fn set_field(clause: &Clause, i: usize) -> Option<Change> {
         return None;
     }
     let at = i + 1 + usize::from(lexicon::is_article(clause.at(i + 1)));
-    if clause.phrase(at, &["priority", "due date", "deadline", "description", "title", "status"]).is_some() {
+    if clause.phrase(at, phrases!("priority | due date | deadline | description | title | status")).is_some() {
         return Some(Change::Any);
     }
     let possessive = (i + 1..clause.end.min(i + 6)).any(|k| {
         clause.at(k).ends_with("'s")
-            && clause.phrase(k + 1, &["priority", "due date", "deadline", "description", "title"]).is_some()
+            && clause.phrase(k + 1, phrases!("priority | due date | deadline | description | title")).is_some()
     });
     if possessive {
         return Some(Change::Any);
     }
-    let (to, n) = clause.seek(i + 2, &["to", "as"])?;
+    let (to, n) = clause.seek(i + 2, phrases!("to | as"))?;
     let (_, len) = attributes::priority_at(clause, to + n)?;
     clause.is_spent(to + n + len..clause.end).then_some(Change::Any)
 }
@@ -435,26 +341,11 @@ fn show(clause: &Clause, i: usize) -> Guess {
             || clause
                 .phrase(
                     body,
-                    &[
-                        "everything",
-                        "all",
-                        "them all",
-                        "all of them",
-                        "all of it",
-                        "what's pending",
-                        "what is pending",
-                        "what's due",
-                        "what's overdue",
-                        "my day",
-                        "what i have",
-                        "what i need",
-                        "completed",
-                        "pending",
-                        "overdue",
-                        "what's left",
-                        "what is left",
-                        "my priorities",
-                    ],
+                    phrases!(
+                        "everything | all | them all | all of them | all of it | what's pending | what is pending | what's due | \
+                         what's overdue | my day | what i have | what i need | completed | pending | overdue | what's left | \
+                         what is left | my priorities"
+                    ),
                 )
                 .is_some_and(|n| body + n <= clause.end));
     let dated = matches!(clause.at(i), "show" | "list")
@@ -464,7 +355,7 @@ fn show(clause: &Clause, i: usize) -> Guess {
 
 /// "get a reminder", "I need a reminder".
 fn reminder_wanted(clause: &Clause, i: usize) -> bool {
-    let article = matches!(clause.at(i + 1), "a" | "an") || clause.phrase(i + 1, &["me a", "us a"]).is_some();
+    let article = matches!(clause.at(i + 1), "a" | "an") || clause.phrase(i + 1, phrases!("me a | us a")).is_some();
     article && clause.has_noun()
 }
 
@@ -473,18 +364,13 @@ fn delete(clause: &Clause, i: usize, foreign: bool) -> Guess {
         return Some((Act::Update(Change::Clear(field), after), 0.9));
     }
     if matches!(clause.at(i), "stop" | "undo" | "silence" | "void") {
-        let reminding = clause.has_noun() || clause.has(&["reminding", "remind", "alerting"]);
+        let reminding = clause.has_noun() || clause.has(phrases!("reminding | remind | alerting"));
         return reminding.then_some((Act::Delete(i + 1, clause.end), 0.8));
     }
-    if clause.has(&[
-        "replace it with",
-        "reschedule it",
-        "and replace with",
-        "change it to",
-        "and reschedule",
-        "and set it for",
-        "move it to",
-    ]) && clause.has_noun()
+    if clause.has(phrases!(
+        "replace it with | reschedule it | and replace with | change it to | and reschedule | and set it for | \
+         move it to"
+    )) && clause.has_noun()
     {
         return Some((Act::Update(Change::Any, i + 1), 0.7));
     }
@@ -508,30 +394,20 @@ fn delete(clause: &Clause, i: usize, foreign: bool) -> Guess {
 /// "the due date from …": the field to empty and where the task is named.
 fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
     let at = i + usize::from(lexicon::is_article(clause.at(i)));
-    const FIELDS: &[(&str, Field)] = &[
-        ("due date", Field::Due),
-        ("deadline", Field::Due),
-        ("due time", Field::Due),
-        ("date", Field::Due),
-        ("description", Field::Description),
-        ("notes", Field::Description),
-        ("note", Field::Description),
-        ("details", Field::Description),
-        ("recurrence", Field::Recurrence),
-        ("repetition", Field::Recurrence),
-        ("repeat", Field::Recurrence),
-        ("tags", Field::Tags),
-        ("tag", Field::Tags),
-        ("labels", Field::Tags),
+    let fields = [
+        (Field::Due, phrases!("due date | deadline | due time | date")),
+        (Field::Description, phrases!("description | notes | note | details")),
+        (Field::Recurrence, phrases!("recurrence | repetition | repeat")),
+        (Field::Tags, phrases!("tags | tag | labels")),
     ];
-    let (field, n) = FIELDS.iter().find_map(|(name, field)| clause.phrase(at, &[name]).map(|n| (*field, n)))?;
-    let (of, m) = clause.seek(at + n, &["from", "of", "for", "on", "off"]).filter(|(of, _)| *of <= at + n + 1)?;
+    let (field, n) = fields.iter().find_map(|(field, names)| clause.phrase(at, *names).map(|n| (*field, n)))?;
+    let (of, m) = clause.seek(at + n, phrases!("from | of | for | on | off")).filter(|(of, _)| *of <= at + n + 1)?;
     Some((field, of + m))
 }
 
 fn take_off(clause: &Clause, i: usize) -> Guess {
-    let off = clause.seek(i + 1, &["off", "out of", "from", "out", "of"])?;
-    (clause.has_noun() || clause.phrase(off.0, &["off"]).is_some() && off.0 + 1 >= clause.end)
+    let off = clause.seek(i + 1, phrases!("off | out of | from | out | of"))?;
+    (clause.has_noun() || clause.phrase(off.0, phrases!("off")).is_some() && off.0 + 1 >= clause.end)
         .then_some((Act::Delete(i + 1, clause.end), 0.9))
 }
 
@@ -555,23 +431,10 @@ fn done_word(clause: &Clause, from: usize) -> Option<usize> {
 }
 
 fn mark(clause: &Clause, i: usize) -> Guess {
-    const NOT: &[&str] = &[
-        "as not done",
-        "as not complete",
-        "as not completed",
-        "as incomplete",
-        "as pending",
-        "as undone",
-        "as open",
-        "as unfinished",
-        "as to do",
-        "as todo",
-        "not done",
-        "incomplete",
-        "as not finished",
-        "pending",
-        "undone",
-    ];
+    const NOT: Phrases = phrases!(
+        "as not done | as not complete | as not completed | as incomplete | as pending | as undone | as open | \
+         as unfinished | as to do | as todo | not done | incomplete | as not finished | pending | undone"
+    );
     if clause.at(i) == "mark"
         && let Some((_, _)) = clause.seek(i + 1, NOT)
     {
@@ -607,45 +470,15 @@ fn mark(clause: &Clause, i: usize) -> Guess {
 
 /// "I finished …", "done with …", "… is done", "the first and third are done".
 fn done(clause: &Clause, i: usize) -> Guess {
-    const DONE: &[&str] = &[
-        "i have already finished",
-        "i've already finished",
-        "i already finished",
-        "i already completed",
-        "i already did",
-        "i just finished",
-        "i just completed",
-        "i just did",
-        "i have finished with",
-        "i have finished",
-        "i've finished",
-        "i have completed",
-        "i've completed",
-        "i have done",
-        "i've done",
-        "i finished with",
-        "i finished",
-        "i completed",
-        "i did",
-        "i'm done with",
-        "im done with",
-        "i am done with",
-        "i'm finished with",
-        "i am finished with",
-        "we finished",
-        "we completed",
-        "all done with",
-        "done with",
-        "finished with",
-        "finished",
-        "completed",
-        "already finished",
-        "already completed",
-        "already did",
-        "already done",
-        "already complete",
-        "done :",
-    ];
+    const DONE: Phrases = phrases!(
+        "i have already finished | i've already finished | i already finished | i already completed | \
+         i already did | i just finished | i just completed | i just did | i have finished with | \
+         i have finished | i've finished | i have completed | i've completed | i have done | i've done | \
+         i finished with | i finished | i completed | i did | i'm done with | im done with | i am done with | \
+         i'm finished with | i am finished with | we finished | we completed | all done with | done with | \
+         finished with | finished | completed | already finished | already completed | already did | \
+         already done | already complete | done :"
+    );
     if let Some(n) = clause.phrase(i, DONE) {
         let question = clause.at(clause.end) == "?"
             || clause.at(i) == "i" && clause.at(i + 1) == "did" && clause.at(i + 2) == "not";
@@ -655,46 +488,17 @@ fn done(clause: &Clause, i: usize) -> Guess {
         return (!question && !listing && !foreign && i + n < clause.end)
             .then(|| (Act::Complete(i + n, done_end(clause, i + n)), 0.85));
     }
-    const ENDS: &[&str] = &[
-        "is done",
-        "are done",
-        "is complete",
-        "are complete",
-        "is completed",
-        "are completed",
-        "is finished",
-        "are finished",
-        "was done",
-        "has been done",
-        "have been done",
-        "has been completed",
-        "have been completed",
-        "is already done",
-        "done",
-    ];
-    if matches!(
-        clause.at(i),
-        "what"
-            | "what's"
-            | "which"
-            | "is"
-            | "are"
-            | "when"
-            | "how"
-            | "show"
-            | "list"
-            | "who"
-            | "if"
-            | "mark"
-            | "get"
-            | "has"
-            | "have"
-            | "why"
-            | "where"
-            | "i"
-            | "add"
-            | "check"
-    ) {
+    const ENDS: Phrases = phrases!(
+        "is done | are done | is complete | are complete | is completed | are completed | is finished | \
+         are finished | was done | has been done | have been done | has been completed | have been completed | \
+         is already done | done"
+    );
+    if phrases!(
+        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | \
+         why | where | i | add | check"
+    )
+    .contains(clause.at(i))
+    {
         return None;
     }
     let (at, n) = clause.seek(i + 1, ENDS).filter(|(at, n)| at + n == clause.end)?;
@@ -705,7 +509,7 @@ fn done(clause: &Clause, i: usize) -> Guess {
 
 /// "I finished the report, so cross that off" names the report before the comma.
 fn done_end(clause: &Clause, from: usize) -> usize {
-    clause.seek(from, &[","]).map_or(clause.end, |(at, _)| at)
+    clause.seek(from, phrases!(",")).map_or(clause.end, |(at, _)| at)
 }
 
 fn change(clause: &Clause, i: usize, verb: Verb, foreign: bool) -> Guess {
@@ -720,7 +524,7 @@ fn change(clause: &Clause, i: usize, verb: Verb, foreign: bool) -> Guess {
     let kind = if verb == Verb::Move { Change::Due } else { Change::Any };
     let dated = !clause.dates.is_empty();
     let known = matches!(clause.at(i + 1), "it" | "that" | "this") || clause.words.is_quoted(i + 1);
-    let to = clause.has(&["to", "by", "until", "till", "for", "with", "from"]);
+    let to = clause.has(phrases!("to | by | until | till | for | with | from"));
     let confidence = match (noun, dated || known, to) {
         (true, _, _) => 0.95,
         (_, true, true) => 0.85,
@@ -733,15 +537,15 @@ fn change(clause: &Clause, i: usize, verb: Verb, foreign: bool) -> Guess {
 /// Questions about one's tasks.
 fn question(clause: &Clause) -> Guess {
     let i = clause.start;
-    const ASKS: &[&str] = &[
-        "what", "what's", "whats", "which", "when", "when's", "whens", "where", "who", "how", "do", "does", "did",
-        "am", "is", "are", "have", "has", "any", "anything", "will", "should", "whose", "was", "were", "why", "wheres",
-        "where's", "what're", "hows", "how's", "i'd", "wat", "if",
-    ];
-    if !ASKS.contains(&clause.at(i)) {
+    const ASKS: Phrases = phrases!(
+        "what | what's | whats | which | when | when's | whens | where | who | how | do | does | did | am | is | \
+         are | have | has | any | anything | will | should | whose | was | were | why | wheres | where's | \
+         what're | hows | how's | i'd | wat | if"
+    );
+    if !ASKS.contains(clause.at(i)) {
         return None;
     }
-    if clause.has_noun() || clause.has(&["remind", "reminded", "reminding"]) {
+    if clause.has_noun() || clause.has(phrases!("remind | reminded | reminding")) {
         return (!scope::is_media(clause)).then_some((Act::List(i), 0.93));
     }
     asks_for_tasks(clause, i)
@@ -749,56 +553,17 @@ fn question(clause: &Clause) -> Guess {
 
 /// "what do I have to do today", "what's due", "do I have anything about the dentist".
 fn asks_for_tasks(clause: &Clause, i: usize) -> Guess {
-    const DUTIES: &[&str] = &[
-        "i have to do",
-        "i need to do",
-        "i have to get done",
-        "i need to get done",
-        "to get done",
-        "i supposed to do",
-        "i going to do",
-        "i should do",
-        "i must do",
-        "should i do",
-        "must i do",
-        "have i got to do",
-        "left to do",
-        "i gotta do",
-        "i got to do",
-        "i have left",
-        "i have planned",
-        "do i have today",
-        "do i have tomorrow",
-        "do i have due",
-        "do i have going on today",
-        "do i have on for",
-        "i meant to do",
-        "needs to be done",
-        "needs doing",
-        "needs to get done",
-        "i wanted to keep in mind",
-        "have i completed",
-        "have i finished",
-        "have i done",
-        "did i finish",
-        "did i complete",
-        "did i get done",
-        "i forgetting",
-        "on my plate",
-        "on my agenda",
-        "on my schedule for today",
-        "next for me",
-        "is pending",
-        "'s pending",
-        "is overdue",
-        "is due",
-        "are due",
-        "is left",
-        "to do today",
-        "to do tomorrow",
-        "to do this week",
-        "to do next",
-    ];
+    const DUTIES: Phrases = phrases!(
+        "i have to do | i need to do | i have to get done | i need to get done | to get done | \
+         i supposed to do | i going to do | i should do | i must do | should i do | must i do | \
+         have i got to do | left to do | i gotta do | i got to do | i have left | i have planned | \
+         do i have today | do i have tomorrow | do i have due | do i have going on today | do i have on for | \
+         i meant to do | needs to be done | needs doing | needs to get done | i wanted to keep in mind | \
+         have i completed | have i finished | have i done | did i finish | did i complete | did i get done | \
+         i forgetting | on my plate | on my agenda | on my schedule for today | next for me | is pending | \
+         's pending | is overdue | is due | are due | is left | to do today | to do tomorrow | to do this week | \
+         to do next"
+    );
     if let Some((at, _)) = clause.seek(i, DUTIES)
         && !scope::is_foreign(clause)
         && at <= i + 6
@@ -812,25 +577,10 @@ fn asks_for_tasks(clause: &Clause, i: usize) -> Guess {
     let body = i + if matches!(first, "what's" | "whats") { 1 } else { 2 };
     let state = clause.phrase(
         body,
-        &[
-            "pending",
-            "overdue",
-            "due",
-            "left",
-            "outstanding",
-            "next",
-            "done",
-            "completed",
-            "open",
-            "urgent",
-            "important",
-            "still pending",
-            "still open",
-            "still left",
-            "not done",
-            "up next",
-            "up",
-        ],
+        phrases!(
+            "pending | overdue | due | left | outstanding | next | done | completed | open | urgent | important | \
+             still pending | still open | still left | not done | up next | up"
+        ),
     );
     if whats && let Some(n) = state {
         let at_end = clause.is_spent(body + n..clause.end)
@@ -841,7 +591,7 @@ fn asks_for_tasks(clause: &Clause, i: usize) -> Guess {
     }
     let anything = clause.phrase(
         i,
-        &["do i have anything", "have i got anything", "is there anything", "anything", "do i have something", "any"],
+        phrases!("do i have anything | have i got anything | is there anything | anything | do i have something | any"),
     );
     if let Some(n) = anything {
         let about = matches!(
@@ -857,27 +607,12 @@ fn asks_for_tasks(clause: &Clause, i: usize) -> Guess {
 fn later(clause: &Clause) -> Guess {
     for i in clause.start + 1..clause.end {
         let before = clause.words.before(i);
-        let opens = matches!(
-            before,
-            "," | "so"
-                | "and"
-                | "please"
-                | "you"
-                | "to"
-                | ":"
-                | "-"
-                | "list"
-                | "lists"
-                | "then"
-                | "just"
-                | "kindly"
-                | "—"
-                | "–"
-                | "but"
-                | "also"
-                | "me"
-                | "i"
-        ) || lexicon::is_please(before);
+        let opens = phrases!(
+            ", | so | and | please | you | to | : | - | list | lists | then | just | kindly | — | – | but | also | \
+             me | i"
+        )
+        .contains(before)
+            || lexicon::is_please(before);
         if !opens && !matches!(clause.at(i), "remind" | "remember") {
             continue;
         }
@@ -918,20 +653,10 @@ fn noun_first(clause: &Clause) -> Guess {
     }
     let (k, noun, len, plural) = (clause.start..clause.end)
         .find_map(|k| lexicon::noun(clause.words, k).map(|(noun, len, plural)| (k, noun, len, plural)))?;
-    let wanted = clause.has(&[
-        "i need a",
-        "i need an",
-        "i want a",
-        "i'd like a",
-        "i would like a",
-        "need a",
-        "like a",
-        "want a",
-        "about a",
-        "needs a",
-        "needs",
-        "i need",
-    ]);
+    let wanted = clause.has(phrases!(
+        "i need a | i need an | i want a | i'd like a | i would like a | need a | like a | want a | about a | \
+         needs a | needs | i need"
+    ));
     let singular = !plural && noun != Noun::List;
     if wanted && singular
         || singular && matches!(clause.at(k + len), "to" | "for" | "about" | "that" | ":") && k < clause.start + 4
@@ -950,32 +675,15 @@ fn passive(clause: &Clause) -> Guess {
     if !clause.has_noun() {
         return None;
     }
-    if clause.has(&[
-        "deleted",
-        "canceled",
-        "cancelled",
-        "removed",
-        "erased",
-        "cleared",
-        "taken off",
-        "no longer needed",
-        "gone",
-    ]) {
+    if clause.has(phrases!(
+        "deleted | canceled | cancelled | removed | erased | cleared | taken off | no longer needed | gone"
+    )) {
         return Some((Act::Delete(clause.start, clause.end), 0.75));
     }
-    if clause.has(&[
-        "changed",
-        "moved",
-        "updated",
-        "rescheduled",
-        "pushed",
-        "postponed",
-        "instead of",
-        "instead",
-        "rather than",
-        "switched",
-        "modified",
-    ]) {
+    if clause.has(phrases!(
+        "changed | moved | updated | rescheduled | pushed | postponed | instead of | instead | rather than | \
+         switched | modified"
+    )) {
         return Some((Act::Update(Change::Any, clause.start), 0.75));
     }
     None

@@ -12,6 +12,7 @@ mod intent;
 mod json;
 mod lexicon;
 mod numbers;
+mod phrases;
 mod reading;
 mod scope;
 mod spelling;

@@ -1,5 +1,6 @@
 //! Numbers as people write them: figures, words, ordinals, "a couple of". Never more than a few thousand.
 
+use crate::phrases::phrases;
 use crate::tokens::Words;
 
 /// A number and how many tokens it takes.
@@ -120,29 +121,19 @@ pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
 /// How much of a unit of time: "3", "a", "an", "a couple of", "half an", "2.5", "1/2", in minutes of an hour-like
 /// unit; the second number says how many sixtieths come on top.
 pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
-    const FEW: &[(&str, i64)] = &[
-        ("a couple of", 2),
-        ("a couple", 2),
-        ("couple of", 2),
-        ("couple", 2),
-        ("a pair of", 2),
-        ("a few", 3),
-        ("few", 3),
-        ("several", 3),
-        ("some", 3),
-        ("a dozen", 12),
-        ("one more", 1),
-        ("another", 1),
+    let few = [
+        (2, phrases!("a couple of | a couple | couple of | couple | a pair of")),
+        (3, phrases!("a few | few | several | some")),
+        (12, phrases!("a dozen")),
+        (1, phrases!("one more | another")),
     ];
-    for (phrase, n) in FEW {
-        if let Some(len) = words.phrase(i, &[phrase]) {
-            return Some(((*n, 0), len));
-        }
+    if let Some((n, len)) = few.iter().find_map(|(n, list)| words.phrase(i, *list).map(|len| (*n, len))) {
+        return Some(((n, 0), len));
     }
-    if let Some(len) = words.phrase(i, &["half an", "half a", "a half", "half"]) {
+    if let Some(len) = words.phrase(i, phrases!("half an | half a | a half | half")) {
         return Some(((0, 30), len));
     }
-    if let Some(len) = words.phrase(i, &["a quarter of an", "quarter of an", "quarter"]) {
+    if let Some(len) = words.phrase(i, phrases!("a quarter of an | quarter of an | quarter")) {
         return Some(((0, 15), len));
     }
     if let Some(fraction) = fraction(words.at(i)) {
@@ -150,7 +141,7 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
     }
     if let Some((n, len)) = cardinal(words, i) {
         if words.at(i + len) == "and" {
-            let half = words.phrase(i + len + 1, &["a half", "an half", "half", "1/2"]);
+            let half = words.phrase(i + len + 1, phrases!("a half | an half | half | 1/2"));
             if let Some(more) = half {
                 return Some(((n, 30), len + 1 + more));
             }

@@ -2,6 +2,7 @@
 //!
 //! "Buy milk and eggs" is one title: an "and" divides only where another command plainly begins after it.
 
+use crate::phrases::phrases;
 use std::ops::Range;
 
 use crate::lexicon::{self, Verb};
@@ -46,53 +47,19 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
 
 fn ends_sentence(words: &Words, i: usize) -> bool {
     let before = words.before(i);
-    let short = matches!(
-        before,
-        "mr" | "mrs"
-            | "ms"
-            | "dr"
-            | "st"
-            | "vs"
-            | "jr"
-            | "sr"
-            | "no"
-            | "approx"
-            | "appt"
-            | "prof"
-            | "etc"
-            | "eg"
-            | "ie"
-    );
+    let short =
+        phrases!("mr | mrs | ms | dr | st | vs | jr | sr | no | approx | appt | prof | etc | eg | ie").contains(before);
     let dated = before.len() <= 4 && (before.bytes().all(|b| b.is_ascii_digit()) || is_short_date(before));
     let spaced = !words.touches_next(i);
     i + 1 < words.len() && spaced && !(words.at(i) == "." && (short || dated || before.len() == 1))
 }
 
 fn is_short_date(word: &str) -> bool {
-    matches!(
-        word,
-        "jan"
-            | "feb"
-            | "mar"
-            | "apr"
-            | "jun"
-            | "jul"
-            | "aug"
-            | "sep"
-            | "sept"
-            | "oct"
-            | "nov"
-            | "dec"
-            | "mon"
-            | "tue"
-            | "tues"
-            | "wed"
-            | "thu"
-            | "thur"
-            | "fri"
-            | "sat"
-            | "sun"
+    phrases!(
+        "jan | feb | mar | apr | jun | jul | aug | sep | sept | oct | nov | dec | mon | tue | tues | wed | thu | \
+         thur | fri | sat | sun"
     )
+    .contains(word)
 }
 
 fn after_links(words: &Words, i: usize) -> usize {

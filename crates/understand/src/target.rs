@@ -1,5 +1,6 @@
 //! Which existing task a command means: by words of its title, by its place, by "it", or all of them.
 
+use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use crate::clause::Clause;
@@ -49,21 +50,10 @@ fn is_mark(clause: &Clause, i: usize) -> bool {
 /// "all", "everything", "every", "each of": where what they range over begins. A whole list counts, too.
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     let i = range.start;
-    const ALL: &[&str] = &[
-        "all of",
-        "all",
-        "everything",
-        "every single",
-        "every one of",
-        "every",
-        "each of",
-        "both",
-        "the entire",
-        "my entire",
-        "the whole",
-        "my whole",
-        "entire",
-    ];
+    const ALL: Phrases = phrases!(
+        "all of | all | everything | every single | every one of | every | each of | both | the entire | \
+         my entire | the whole | my whole | entire"
+    );
     if let Some(n) = clause.phrase(i, ALL) {
         return Some(i + n);
     }
@@ -95,33 +85,12 @@ fn whole_list(clause: &Clause, start: usize, end: usize) -> Option<(Noun, usize,
 }
 
 pub(crate) fn is_filter_word(word: &str) -> bool {
-    matches!(
-        word,
-        "completed"
-            | "complete"
-            | "done"
-            | "finished"
-            | "pending"
-            | "open"
-            | "overdue"
-            | "urgent"
-            | "important"
-            | "high"
-            | "low"
-            | "priority"
-            | "old"
-            | "current"
-            | "outstanding"
-            | "incomplete"
-            | "unfinished"
-            | "remaining"
-            | "active"
-            | "expired"
-            | "upcoming"
-            | "future"
-            | "existing"
-            | "recent"
+    phrases!(
+        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | \
+         priority | old | current | outstanding | incomplete | unfinished | remaining | active | expired | \
+         upcoming | future | existing | recent"
     )
+    .contains(word)
 }
 
 /// All of a kind: the filter takes over what limits them, text included.
@@ -188,21 +157,10 @@ fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     let i = range.start;
     let end = list_tail(clause, range.clone());
-    const IT: &[&str] = &[
-        "it",
-        "that one",
-        "this one",
-        "that",
-        "this",
-        "them",
-        "these",
-        "those",
-        "the one",
-        "that thing",
-        "this thing",
-        "the last one you added",
-        "the previous one",
-    ];
+    const IT: Phrases = phrases!(
+        "it | that one | this one | that | this | them | these | those | the one | that thing | this thing | \
+         the last one you added | the previous one"
+    );
     if let Some(n) = clause.phrase(i, IT).filter(|n| i + n == end) {
         debug_assert!(n > 0);
         return Some(Some(Target::It));
@@ -242,9 +200,9 @@ fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
         return usize::try_from(n).ok().filter(|n| *n > 0).map(Target::Position);
     }
     let lead =
-        clause.phrase(i, &["number", "no .", "nr", "#"]).or_else(|| noun_len(i).filter(|_| clause.at(i) != "one"));
+        clause.phrase(i, phrases!("number | no . | nr | #")).or_else(|| noun_len(i).filter(|_| clause.at(i) != "one"));
     let mut at = i + lead.unwrap_or(0);
-    if let Some(n) = clause.phrase(at, &["number", "#", "no ."]).filter(|_| lead.is_some()) {
+    if let Some(n) = clause.phrase(at, phrases!("number | # | no .")).filter(|_| lead.is_some()) {
         at += n;
     }
     let (n, len) = numbers::cardinal(clause.words, at).filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
@@ -344,69 +302,16 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<(usize, usize
 
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
-    const CONNECTIVES: &[&str] = &[
-        "that i set for",
-        "that i set to",
-        "that i have for",
-        "that i have to",
-        "that i made for",
-        "i set for",
-        "i set to",
-        "i set up for",
-        "i set about",
-        "i have set for",
-        "i have for",
-        "i have to",
-        "i have about",
-        "i had for",
-        "i had about",
-        "i made for",
-        "i made to",
-        "i made about",
-        "i created for",
-        "i asked for about",
-        "which says",
-        "that says",
-        "that said",
-        "with the title",
-        "with title",
-        "with the name",
-        "with name",
-        "set for",
-        "set to",
-        "set about",
-        "set up for",
-        "in regards to",
-        "in regard to",
-        "relating to",
-        "related to",
-        "pertaining to",
-        "concerning",
-        "involving",
-        "regarding",
-        "having to do with",
-        "for me to",
-        "for me about",
-        "about my",
-        "about",
-        "called",
-        "named",
-        "titled",
-        "entitled",
-        "saying",
-        "labeled",
-        "to",
-        "for",
-        "of",
-        "on",
-        "that",
-        "which",
-        "where",
-        ":",
-        "-",
-        ",",
-        "is",
-    ];
+    const CONNECTIVES: Phrases = phrases!(
+        "that i set for | that i set to | that i have for | that i have to | that i made for | i set for | \
+         i set to | i set up for | i set about | i have set for | i have for | i have to | i have about | \
+         i had for | i had about | i made for | i made to | i made about | i created for | i asked for about | \
+         which says | that says | that said | with the title | with title | with the name | with name | \
+         set for | set to | set about | set up for | in regards to | in regard to | relating to | related to | \
+         pertaining to | concerning | involving | regarding | having to do with | for me to | for me about | \
+         about my | about | called | named | titled | entitled | saying | labeled | to | for | of | on | that | \
+         which | where | : | - | , | is"
+    );
     let mut at = i;
     while at < end && clause.is_taken(at) {
         at += 1;

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::phrases::Phrases;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Letters, digits, or both, with the marks that hold them together: `don't`, `3:30pm`, `10/31`.
@@ -68,23 +70,25 @@ impl<'a> Words<'a> {
         self.kind(i) == Some(Kind::Quoted)
     }
 
-    /// Whether the words from `i` on are these.
-    pub(crate) fn matches(&self, i: usize, words: &[&str]) -> bool {
-        words.iter().enumerate().all(|(n, word)| self.at(i + n) == *word)
+    /// The length of the longest of these phrases that stands at `i`.
+    pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
+        let first = self.at(i);
+        if !phrases.may_begin(first) {
+            return None;
+        }
+        phrases.iter().filter(|phrase| phrase.starts_with(first)).filter_map(|phrase| self.spells(i, phrase)).max()
     }
 
-    /// The length of the first of these phrases (words with single spaces between) that stands at `i`.
-    pub(crate) fn phrase(&self, i: usize, phrases: &[&str]) -> Option<usize> {
-        phrases.iter().find_map(|phrase| {
-            let mut n = 0;
-            for word in phrase.split(' ') {
-                if self.at(i + n) != word {
-                    return None;
-                }
-                n += 1;
+    /// The length of the phrase, if it stands at `i`.
+    pub(crate) fn spells(&self, i: usize, phrase: &str) -> Option<usize> {
+        let mut n = 0;
+        for word in phrase.split(' ') {
+            if self.at(i + n) != word {
+                return None;
             }
-            Some(n)
-        })
+            n += 1;
+        }
+        Some(n)
     }
 
     /// The text of some tokens, as it was written.

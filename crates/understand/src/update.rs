@@ -1,5 +1,6 @@
 //! Reads what is to change in an existing task, and which task it is.
 
+use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use model::task::{Priority, Status};
@@ -79,7 +80,7 @@ fn says_nothing(command: &Command) -> bool {
 
 /// Leaves out "as pending", "as not done".
 fn without_state(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    let state = clause.seek(range.start, &["as", "pending", "not done", "incomplete", "undone", "open"]);
+    let state = clause.seek(range.start, phrases!("as | pending | not done | incomplete | undone | open"));
     state.map_or(range.clone(), |(at, _)| range.start..at)
 }
 
@@ -92,12 +93,12 @@ fn without_priority(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 /// "tag the report with work", "tag the report as work", "add the tag work to the report".
 fn tagged(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    if matches!(clause.words.before(range.start), "tag" | "tags" | "label") && clause.has(&["add", "put"]) {
-        let Some((at, n)) = clause.seek(range.start, &["to", "on"]) else { return range };
+    if matches!(clause.words.before(range.start), "tag" | "tags" | "label") && clause.has(phrases!("add | put")) {
+        let Some((at, n)) = clause.seek(range.start, phrases!("to | on")) else { return range };
         command.tags = names(clause, range.start..at);
         return at + n..range.end;
     }
-    let Some((at, n)) = clause.seek(range.start, &["with", "as", ":"]) else {
+    let Some((at, n)) = clause.seek(range.start, phrases!("with | as | :")) else {
         if let Some(hash) = (range.start..range.end).find(|i| clause.at(*i) == "#") {
             command.tags = names(clause, hash..range.end);
             return range.start..hash;
@@ -152,7 +153,7 @@ fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> R
 fn drop_instead(clause: &mut Clause, range: Range<usize>) {
     let Some((at, n)) = clause.seek(
         range.start,
-        &["instead of at", "instead of on", "instead of", "rather than", "instead", "and not", "not"],
+        phrases!("instead of at | instead of on | instead of | rather than | instead | and not | not"),
     ) else {
         return;
     };
@@ -185,21 +186,10 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
 
 /// "the priority of X to high", "X's description to Y", "the due date of X to …": what is left names the task.
 fn field(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    const FIELDS: &[&str] = &[
-        "priority",
-        "description",
-        "due date",
-        "deadline",
-        "title",
-        "name",
-        "status",
-        "date",
-        "time",
-        "due time",
-        "details",
-        "notes",
-        "note",
-    ];
+    const FIELDS: Phrases = phrases!(
+        "priority | description | due date | deadline | title | name | status | date | time | due time | \
+         details | notes | note"
+    );
     let limit = range.end.min(range.start + 8);
     let Some((at, n)) = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n))) else {
         return range;
@@ -213,7 +203,7 @@ fn field(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Ran
         }
         return range;
     }
-    let of = at + n + clause.phrase(at + n, &["of", "for", "on", "in"]).unwrap_or(0);
+    let of = at + n + clause.phrase(at + n, phrases!("of | for | on | in")).unwrap_or(0);
     let Some(to) = last_divider(clause, of..range.end, name) else {
         clause.take(at..of);
         return if direct { of..range.end } else { range.start..at };

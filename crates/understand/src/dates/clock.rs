@@ -3,6 +3,7 @@
 use super::names::{self, Part};
 use super::{Parts, Piece, Scan, calendar};
 use crate::numbers;
+use crate::phrases::{Phrases, phrases};
 
 /// A time on the clock face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,19 +112,12 @@ fn hour_alone(scan: &Scan, i: usize) -> Read {
 
 /// "am", "pm", "in the morning", "o'clock in the evening" after an hour.
 fn half_after(scan: &Scan, i: usize) -> Option<(Half, usize)> {
-    const MORNING: &[&str] = &["in the morning", "in morning", "in the am", "am", "a m", "this am"];
-    const LATER: &[&str] = &[
-        "in the afternoon",
-        "in afternoon",
-        "in the evening",
-        "in evening",
-        "at night",
-        "in the night",
-        "in the pm",
-        "pm",
-        "p m",
-    ];
-    if let Some(n) = scan.phrase(i, &["o'clock", "oclock", "o clock"]) {
+    const MORNING: Phrases = phrases!("in the morning | in morning | in the am | am | a m | this am");
+    const LATER: Phrases = phrases!(
+        "in the afternoon | in afternoon | in the evening | in evening | at night | in the night | in the pm | \
+         pm | p m"
+    );
+    if let Some(n) = scan.phrase(i, phrases!("o'clock | oclock | o clock")) {
         return half_after(scan, i + n).or(Some((Half::Open, i + n)));
     }
     if let Some(n) = scan.phrase(i, MORNING) {
@@ -247,7 +241,7 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     if matches!(word, "eod" | "cob") {
         return Some((Piece::Part(Part::End), i + 1));
     }
-    if let Some(n) = scan.phrase(i, &["last night"]) {
+    if let Some(n) = scan.phrase(i, phrases!("last night")) {
         return Some((Piece::PartOf(calendar::plus_days(today, -1)?, Part::Night), i + n));
     }
     let this = usize::from(matches!(word, "this"));

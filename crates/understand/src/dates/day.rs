@@ -1,5 +1,6 @@
 //! Single days: "tomorrow", "next Friday", "Feb 18th", "10/31/2025", "the 21st".
 
+use crate::phrases::{Phrases, phrases};
 use jiff::civil::Date;
 
 use super::names::{self, Form};
@@ -50,7 +51,7 @@ type Read = Option<(Day, usize)>;
 
 fn relative(scan: &Scan, i: usize) -> Read {
     let today = scan.today();
-    const AFTER: &[&str] = &["the day after", "day after", "overmorrow"];
+    const AFTER: Phrases = phrases!("the day after | day after | overmorrow");
     if let Some(n) = scan.phrase(i, AFTER) {
         if scan.at(i) == "overmorrow" || names::is_tomorrow(scan.at(i + n)) {
             let end = if scan.at(i) == "overmorrow" { i + 1 } else { i + n + 1 };
@@ -58,7 +59,7 @@ fn relative(scan: &Scan, i: usize) -> Read {
         }
         return None;
     }
-    if let Some(n) = scan.phrase(i, &["the day before yesterday", "day before yesterday"]) {
+    if let Some(n) = scan.phrase(i, phrases!("the day before yesterday | day before yesterday")) {
         return Some((Day::Fixed(calendar::plus_days(today, -2)?), i + n));
     }
     let word = scan.at(i);
@@ -89,7 +90,7 @@ fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
         let shaped = mark == '/' && (1..=12).contains(&x) && (1..=31).contains(&y);
         let near = own < i || which(scan.before(i)).is_some() || scan.is_whole(i, i + 1);
         let fits = shaped && (near || scan.closes(i + 1)) && names::unit(scan.at(i + 1)).is_none();
-        return fits.then_some((Day::MonthDay { month: small(x)?, day: small(y)? }, i + 1));
+        return fits.then_some((Day::Annual { month: small(x)?, day: small(y)? }, i + 1));
     };
     let date = if a.len() == 4 {
         Date::new(calendar::year(a)?, small(y)?, small(numbers::figures(c)?)?).ok()
@@ -105,7 +106,7 @@ fn dated(month: i8, day: i64, year: Option<i16>, end: usize) -> Read {
     let day = i8::try_from(day).ok().filter(|d| (1..=31).contains(d))?;
     match year {
         Some(year) => Some((Day::Fixed(Date::new(year, month, day).ok()?), end)),
-        None => Date::new(2024, month, day).ok().map(|_| (Day::MonthDay { month, day }, end)),
+        None => Date::new(2024, month, day).ok().map(|_| (Day::Annual { month, day }, end)),
     }
 }
 
@@ -142,10 +143,10 @@ fn month_and_day(scan: &Scan, i: usize) -> Read {
 /// "18 Feb", "the 1st of March", "31st Oct 1974", "15Sep", "16. Nov. 2016".
 fn day_and_month(scan: &Scan, i: usize) -> Read {
     let word = scan.at(i);
-    if let Some(cut) = word.find(|c: char| c.is_ascii_alphabetic()).filter(|cut| (1..=2).contains(cut)) {
-        if let Some(month) = word.get(cut..).and_then(names::month) {
-            return dated(month, numbers::figures(word.get(..cut)?)?, None, i + 1);
-        }
+    if let Some(cut) = word.find(|c: char| c.is_ascii_alphabetic()).filter(|cut| (1..=2).contains(cut))
+        && let Some(month) = word.get(cut..).and_then(names::month)
+    {
+        return dated(month, numbers::figures(word.get(..cut)?)?, None, i + 1);
     }
     let (day, len) = numbers::ordinal(scan.words, i)
         .or_else(|| numbers::cardinal(scan.words, i))
@@ -174,10 +175,10 @@ fn weekday(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
         return None;
     }
     let end = at + 1;
-    if let Some(n) = scan.phrase(end, &["after next", "after the next", "week"]) {
-        if scan.at(end) != "week" || scan.closes(end + 1) {
-            return Some((Piece::Weekday(day, Which::AfterNext), end + n));
-        }
+    if let Some(n) = scan.phrase(end, phrases!("after next | after the next | week"))
+        && (scan.at(end) != "week" || scan.closes(end + 1))
+    {
+        return Some((Piece::Weekday(day, Which::AfterNext), end + n));
     }
     Some((Piece::Weekday(day, coming(scan.at(i), said)), end))
 }
@@ -223,10 +224,10 @@ fn day_of_month(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     };
     let day = i8::try_from(n).ok().filter(|d| (1..=31).contains(d))?;
     let end = at + len;
-    let end = end + scan.phrase(end, &["of the month", "of this month"]).unwrap_or(0);
+    let end = end + scan.phrase(end, phrases!("of the month | of this month")).unwrap_or(0);
     let led = at > i || i > own || after_weekday || parts.repeat.is_some();
     let spelled_alone = !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
     let fits = led && scan.closes(end) && !spelled_alone || scan.is_whole(i, end) && in_figures;
     let first = own == scan.start && in_figures && scan.at(end) == "at";
-    (fits || first).then_some((Day::DayOfMonth(day), end))
+    (fits || first).then_some((Day::Monthly(day), end))
 }

@@ -58,7 +58,7 @@ fn easter(year: i16) -> Option<Date> {
 
 pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Date, usize)> {
     let led = i > own && !matches!(scan.before(i), "for" | "the" | "of");
-    let (rule, len) = FEASTS.iter().find_map(|(name, rule)| scan.phrase(i, &[name]).map(|n| (rule, n)))?;
+    let (rule, len) = FEASTS.iter().find_map(|(name, rule)| scan.words.spells(i, name).map(|n| (rule, n)))?;
     if !(led && scan.closes(i + len) || scan.is_whole(i, i + len)) {
         return None;
     }

@@ -13,6 +13,7 @@ mod repeat;
 mod resolve;
 mod span;
 
+use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use jiff::Zoned;
@@ -43,7 +44,7 @@ impl<'a> Scan<'a> {
         if i > self.start { self.words.before(i) } else { "" }
     }
 
-    fn phrase(&self, i: usize, phrases: &[&str]) -> Option<usize> {
+    fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
         self.words.phrase(i, phrases).filter(|n| i + n <= self.end)
     }
 
@@ -64,45 +65,12 @@ impl<'a> Scan<'a> {
 
 /// Words that do not belong to the number or day before them.
 fn is_small(word: &str) -> bool {
-    matches!(
-        word,
-        "to" | "for"
-            | "and"
-            | "on"
-            | "at"
-            | "in"
-            | "with"
-            | "please"
-            | "about"
-            | "because"
-            | "that"
-            | "if"
-            | "when"
-            | "so"
-            | "or"
-            | "by"
-            | "from"
-            | "is"
-            | "of"
-            | "thanks"
-            | "thank"
-            | "until"
-            | "till"
-            | "then"
-            | "but"
-            | "instead"
-            | "rather"
-            | "not"
-            | "as"
-            | "i"
-            | "my"
-            | "the"
-            | "before"
-            | "after"
-            | "remind"
-            | "task"
-            | "reminder"
+    phrases!(
+        "to | for | and | on | at | in | with | please | about | because | that | if | when | so | or | by | \
+         from | is | of | thanks | thank | until | till | then | but | instead | rather | not | as | i | my | \
+         the | before | after | remind | task | reminder"
     )
+    .contains(word)
 }
 
 fn starts_piece(word: &str) -> bool {
@@ -120,17 +88,12 @@ pub(crate) enum Day {
     Fixed(Date),
     /// A day at some distance: a weekday beside it moves it within its week.
     Rough(Date),
-    MonthDay {
-        month: i8,
-        day: i8,
-    },
-    DayOfMonth(i8),
+    /// A day of a month, in whichever year comes next.
+    Annual { month: i8, day: i8 },
+    /// A day of whichever month comes next.
+    Monthly(i8),
     /// A week, a month: from the first day to the one after the last; `due` stands for it.
-    Span {
-        start: Date,
-        end: Date,
-        due: Date,
-    },
+    Span { start: Date, end: Date, due: Date },
 }
 
 /// What the pieces of one expression say.
@@ -243,60 +206,13 @@ pub(crate) fn find(scan: Scan) -> Vec<Found> {
 }
 
 /// Words that lead to a date and are no part of a title.
-const LEADS: &[&str] = &[
-    "no later than",
-    "not later than",
-    "starting on",
-    "starting from",
-    "starting at",
-    "starting",
-    "beginning on",
-    "beginning",
-    "due on",
-    "due by",
-    "due at",
-    "due for",
-    "due",
-    "some time",
-    "sometime",
-    "scheduled for",
-    "as of",
-    "by the",
-    "in the",
-    "on the",
-    "at the",
-    "for the",
-    "of the",
-    "from the",
-    "during the",
-    "before the",
-    "until the",
-    "till the",
-    "on",
-    "at",
-    "@",
-    "by",
-    "before",
-    "after",
-    "for",
-    "from",
-    "in",
-    "until",
-    "till",
-    "til",
-    "around",
-    "during",
-    "within",
-    "of",
-    "early",
-    "late",
-    "later",
-    "first thing",
-    "coming",
-    "the",
-    "through",
-    "circa",
-];
+const LEADS: Phrases = phrases!(
+    "no later than | not later than | starting on | starting from | starting at | starting | beginning on | \
+     beginning | due on | due by | due at | due for | due | some time | sometime | scheduled for | as of | \
+     by the | in the | on the | at the | for the | of the | from the | during the | before the | until the | \
+     till the | on | at | @ | by | before | after | for | from | in | until | till | til | around | during | \
+     within | of | early | late | later | first thing | coming | the | through | circa"
+);
 
 fn lead(scan: &Scan, start: usize) -> usize {
     let mut i = start;
@@ -343,27 +259,10 @@ fn expression(scan: &Scan, start: usize) -> Option<Found> {
 
 /// Zones and small words after a time belong to it; the time stays on the clock of the user.
 fn tail(scan: &Scan, end: usize) -> usize {
-    const TAILS: &[&str] = &[
-        "eastern time",
-        "pacific time",
-        "central time",
-        "mountain time",
-        "local time",
-        "est",
-        "edt",
-        "cst",
-        "cdt",
-        "mst",
-        "mdt",
-        "pst",
-        "pdt",
-        "gmt",
-        "utc",
-        "sharp",
-        "or so",
-        "on the dot",
-        "exactly",
-    ];
+    const TAILS: Phrases = phrases!(
+        "eastern time | pacific time | central time | mountain time | local time | est | edt | cst | cdt | mst | \
+         mdt | pst | pdt | gmt | utc | sharp | or so | on the dot | exactly"
+    );
     scan.phrase(end, TAILS).map_or(end, |n| end + n)
 }
 

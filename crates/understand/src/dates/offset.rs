@@ -1,5 +1,6 @@
 //! Distances from now or from a day: "in two weeks", "3 days from Tuesday", "an hour ago", "2 hours later".
 
+use crate::phrases::phrases;
 use jiff::Span;
 use jiff::civil::Date;
 
@@ -58,7 +59,7 @@ fn distance(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
         let Some((amount, unit, end)) = step(scan, start) else { break };
         total.add(amount, unit);
         at = end;
-        if let Some(n) = scan.phrase(at, &["and a half", "and half"]) {
+        if let Some(n) = scan.phrase(at, phrases!("and a half | and half")) {
             total.add((0, 30), unit);
             at += n;
         }
@@ -94,10 +95,10 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
         return Some(piece);
     }
     let (distance, end) = distance(scan, i)?;
-    if let Some(n) = scan.phrase(end, &["from now", "later", "hence", "from today"]) {
+    if let Some(n) = scan.phrase(end, phrases!("from now | later | hence | from today")) {
         return piece(scan, distance, end + n);
     }
-    if let Some(n) = scan.phrase(end, &["ago", "earlier than now", "back"]) {
+    if let Some(n) = scan.phrase(end, phrases!("ago | earlier than now | back")) {
         return piece(scan, distance.turned(), end + n);
     }
     if matches!(scan.at(end), "from" | "after" | "before")
@@ -144,7 +145,7 @@ fn minutes_alone(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 fn weekdays_from_now(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let (n, len) = numbers::cardinal(scan.words, i)?;
     let (weekday, _) = names::weekday(scan.at(i + len))?;
-    let tail = scan.phrase(i + len + 1, &["from now", "from today"])?;
+    let tail = scan.phrase(i + len + 1, phrases!("from now | from today"))?;
     let first = calendar::next(scan.today(), weekday, false)?;
     let date = calendar::plus_days(first, (n - 1) * 7)?;
     Some((Piece::Day(Day::Fixed(date)), i + len + 1 + tail))

@@ -1,5 +1,6 @@
 //! Repetition: "every other Tuesday", "weekdays", "each month on the 1st", as a rule of RFC 5545.
 
+use crate::phrases::phrases;
 use jiff::civil::Weekday;
 
 use super::names::{self, Form, Unit};
@@ -79,7 +80,7 @@ impl Repeat {
             rule.push_str(&format!(";BYDAY={}", days.join(",")));
         }
         let beside = match parts.day {
-            Some(Day::DayOfMonth(day)) if self.frequency == Frequency::Monthly => Some(day),
+            Some(Day::Monthly(day)) if self.frequency == Frequency::Monthly => Some(day),
             _ => None,
         };
         if let Some(day) = self.month_day.or(beside) {
@@ -134,7 +135,7 @@ fn word(scan: &Scan, i: usize) -> Read {
     };
     let part = (scan.at(i) == "nightly").then_some(names::Part::Night);
     let end = i + 1;
-    let end = if scan.phrase(end, &["basis"]).is_some() { end + 1 } else { end };
+    let end = if scan.phrase(end, phrases!("basis")).is_some() { end + 1 } else { end };
     Some((Repeat { part, ..repeat }, end))
 }
 
@@ -156,11 +157,13 @@ fn every(scan: &Scan, i: usize) -> Read {
     if scan.at(at) == "last" {
         return nth_of_month(scan, at);
     }
-    if let Some(len) = scan.phrase(at, &["half an hour", "half hour", "half-hour"]) {
+    if let Some(len) = scan.phrase(at, phrases!("half an hour | half hour | half-hour")) {
         return Some((Repeat::new(Frequency::Minutely, 30), at + len));
     }
-    let couple =
-        scan.phrase(at, &["couple of", "couple"]).map(|n| (2, n)).or_else(|| scan.phrase(at, &["few"]).map(|n| (3, n)));
+    let couple = scan
+        .phrase(at, phrases!("couple of | couple"))
+        .map(|n| (2, n))
+        .or_else(|| scan.phrase(at, phrases!("few")).map(|n| (3, n)));
     if let Some((n, len)) = couple.or_else(|| numbers::cardinal(scan.words, at)) {
         return counted(scan, at + len, n);
     }
@@ -170,7 +173,7 @@ fn every(scan: &Scan, i: usize) -> Read {
 /// "3 weeks", "Tuesday", "morning" after "every", each `interval` times.
 fn counted(scan: &Scan, at: usize, interval: i64) -> Read {
     let word = scan.at(at);
-    if let Some(end) = scan.phrase(at, &["week day", "weekday", "work day", "workday", "weekdays", "business day"]) {
+    if let Some(end) = scan.phrase(at, phrases!("week day | weekday | work day | workday | weekdays | business day")) {
         return Some((Repeat::weekly(WORKDAYS.to_vec(), interval), at + end));
     }
     if matches!(word, "weekend" | "weekends") {
@@ -272,7 +275,7 @@ fn of_every_month(scan: &Scan, i: usize) -> Read {
     let end = after
         + scan.phrase(
             after,
-            &["of each month", "of every month", "each month", "every month", "of the month every month"],
+            phrases!("of each month | of every month | each month | every month | of the month every month"),
         )?;
     month_rule(n, days, end)
 }
@@ -285,8 +288,8 @@ fn nth_of_month(scan: &Scan, i: usize) -> Read {
         Some((day, _)) => (vec![day], at + 1),
         None => (Vec::new(), at + usize::from(scan.at(at) == "day")),
     };
-    let end =
-        after + scan.phrase(after, &["of the month", "of each month", "of every month", "of month", "in the month"])?;
+    let end = after
+        + scan.phrase(after, phrases!("of the month | of each month | of every month | of month | in the month"))?;
     month_rule(n, days, end)
 }
 
@@ -314,12 +317,12 @@ fn times_a(scan: &Scan, i: usize) -> Read {
         "once" | "twice" => i + 1,
         _ => {
             let (_, len) = numbers::cardinal(scan.words, i)?;
-            i + len + scan.phrase(i + len, &["times"])?
+            i + len + scan.phrase(i + len, phrases!("times"))?
         }
     };
     if let Some((repeat, end)) = word(scan, at) {
         return Some((repeat, end));
     }
-    let per = scan.phrase(at, &["a", "per", "each", "every", "an"])?;
+    let per = scan.phrase(at, phrases!("a | per | each | every | an"))?;
     counted(scan, at + per, 1)
 }

@@ -46,8 +46,8 @@ pub(crate) fn date(parts: &Parts, now: &Zoned) -> Option<Date> {
             Some((day, _)) => calendar::next(start, day, true).filter(|date| *date < end).or(Some(due)),
             None => Some(due),
         },
-        Some(Day::MonthDay { month, day }) => month_day(today, month, day, weekday.map(|(day, _)| day)),
-        Some(Day::DayOfMonth(day)) => day_of_month(today, day, weekday.map(|(day, _)| day)),
+        Some(Day::Annual { month, day }) => month_day(today, month, day, weekday.map(|(day, _)| day)),
+        Some(Day::Monthly(day)) => day_of_month(today, day, weekday.map(|(day, _)| day)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Weeks, months, weekends and years, and their beginnings and ends: "next week", "end of the month", "EOM".
 
+use crate::phrases::phrases;
 use jiff::civil::{Date, Weekday};
 
 use super::day::{self, Which};
@@ -67,7 +68,7 @@ fn period(scan: &Scan, i: usize) -> Option<(Date, Date, Unit, usize)> {
         return Some((first, calendar::plus_months(first, 1)?, Unit::Month, end));
     }
     let unit = names::unit(scan.at(at))?;
-    let after_next = scan.phrase(at + 1, &["after next", "after the next", "after that"]);
+    let after_next = scan.phrase(at + 1, phrases!("after next | after the next | after that"));
     let by = if after_next.is_some() { 2 } else { by };
     let (start, end) = around(shifted(scan.today(), unit, by)?, unit)?;
     Some((start, end, unit, at + 1 + after_next.unwrap_or(0)))
@@ -139,7 +140,7 @@ fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let weekday = names::weekday(scan.at(at)).map(|(day, _)| day);
     let named_day = matches!(scan.at(at), "day");
     at += usize::from(weekday.is_some() || named_day);
-    let at = at + scan.phrase(at, &["of", "in"])?;
+    let at = at + scan.phrase(at, phrases!("of | in"))?;
     let (start, end, unit, next) = period(scan, at)?;
     if unit != Unit::Month || n == -1 && weekday.is_none() && !named_day {
         return None;
@@ -171,7 +172,7 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::which(scan.at(at))?;
     let (n, len) = numbers::cardinal(scan.words, at + 1)
-        .or_else(|| scan.phrase(at + 1, &["couple of", "couple", "few"]).map(|len| (2, len)))
+        .or_else(|| scan.phrase(at + 1, phrases!("couple of | couple | few")).map(|len| (2, len)))
         .filter(|(n, _)| *n < 400)?;
     let unit = names::unit(scan.at(at + 1 + len))?;
     let end = at + 2 + len;
@@ -194,12 +195,12 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 
 /// "this week", "next month", "the weekend", "in March", "next fortnight", "the week of May 5".
 fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    if let Some(n) = scan.phrase(i, &["week of the", "week of"]) {
+    if let Some(n) = scan.phrase(i, phrases!("week of the | week of")) {
         let (date, end) = day::alone(scan, i + n)?;
         let (start, last) = around(date, Unit::Week)?;
         return Some((span(start, last, date), end));
     }
-    if let Some(n) = scan.phrase(i, &["rest of the", "rest of this", "rest of"]) {
+    if let Some(n) = scan.phrase(i, phrases!("rest of the | rest of this | rest of")) {
         let (start, end, _, next) = period(scan, i + n)?;
         return Some((span(start, end, calendar::plus_days(end, -1)?), next));
     }
@@ -213,7 +214,7 @@ fn weekend(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     if !matches!(scan.at(at), "weekend" | "weekend's" | "wknd") || which.is_none() && i == own && at == i {
         return None;
     }
-    let after = scan.phrase(at + 1, &["after next", "after the next"]);
+    let after = scan.phrase(at + 1, phrases!("after next | after the next"));
     let weeks = match which {
         Some(Which::Next) => 1,
         Some(Which::Last) => -1,
@@ -238,7 +239,7 @@ fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     if let Some(month) = names::month(scan.at(at + usize::from(which.is_some()))) {
         return named_month(scan, at, own, month, which.is_some());
     }
-    let after_next = scan.phrase(at + 1, &["after next", "after the next"]).is_some();
+    let after_next = scan.phrase(at + 1, phrases!("after next | after the next")).is_some();
     let this = which.is_none() && at > i && matches!(scan.before(i), "for" | "during" | "in" | "of");
     if which.is_none() && !after_next && !this {
         return None;

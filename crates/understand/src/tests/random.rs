@@ -86,6 +86,12 @@ proptest! {
         check(&text);
     }
 
+}
+
+proptest! {
+    // As long as a message may be; few, since each is read twice without optimisation.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
     #[test]
     fn long_text_is_read(piece in "\\PC{1,12}") {
         check(&piece.repeat(5000 / piece.len().max(1)));
