@@ -17,6 +17,11 @@ pub trait ChatModel: Send + Sync {
         false
     }
 
+    /// Whether its words are our own, so that what it says was done was done.
+    fn is_ours(&self) -> bool {
+        false
+    }
+
     /// The next part of the answer. A reply without a call is the end of the turn.
     fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>>;
 }

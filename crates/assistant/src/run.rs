@@ -102,6 +102,7 @@ impl AgentRunner {
         let deadline = (!self.model.is_immediate()).then(|| tokio::time::Instant::now() + self.limits.time);
         let run = Run {
             limits: self.limits,
+            ours: self.model.is_ours(),
             deadline,
             context,
             request,
@@ -126,6 +127,7 @@ impl AgentRunner {
 /// One run under way.
 struct Run<'a, 'b> {
     limits: Limits,
+    ours: bool,
     deadline: Option<tokio::time::Instant>,
     context: &'a AgentContext,
     request: &'a Request,
@@ -319,8 +321,8 @@ impl Run<'_, '_> {
 
     /// Lets words out, as far as they may.
     fn say(&mut self, text: &str) {
-        // Once something waits for consent, what the model says about it may be wrong.
-        if self.held.is_empty() || self.changed {
+        // Once something waits for consent, what another's model says about it may be wrong.
+        if self.held.is_empty() || self.changed || self.ours {
             let piece = self.screen.push(text);
             self.tell(piece);
         }

@@ -109,6 +109,10 @@ pub(crate) fn nothing_to_confirm() -> String {
     "There's nothing waiting for your confirmation. What would you like to do?".to_owned()
 }
 
+pub(crate) fn other_phrase() -> String {
+    "That's not what I asked you to reply, so nothing was changed.".to_owned()
+}
+
 pub(crate) fn confirm_again() -> String {
     "I'm not sure which tasks you mean. Please tell me again what to do.".to_owned()
 }

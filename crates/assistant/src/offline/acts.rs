@@ -1,6 +1,7 @@
 //! What is done about each command, and what is said about it.
 
 use jiff::civil::Date;
+use jiff::{ToSpan, Unit};
 use model::due::Due;
 use model::task::Status;
 use serde_json::{Value, json};
@@ -30,7 +31,7 @@ pub(super) fn carry_out(policy: &mut Policy<'_>, command: &follow_up::Wanted) ->
         Intent::ScheduleReminder => remind(policy, command, *pick),
         Intent::Undo => undo(policy),
         Intent::ClarificationNeeded => Ok(Some(wording::missing(Missing::Target))),
-        Intent::Unknown => Ok(Some(small_talk::answer(&policy.prompt.request.message))),
+        Intent::Unknown => Ok(Some(small_talk::answer(&policy.prompt))),
     }
 }
 
@@ -263,7 +264,14 @@ fn remind(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
         Err(Miss::Several(_)) => return Ok(Some(wording::one_at_a_time())),
         Err(Miss::Said(words)) => return Ok(Some(words)),
     };
-    let Some(When::Time(at)) = command.when else { return Ok(Some(wording::missing(Missing::Time))) };
+    let now = &policy.prompt.request.now;
+    let at = match (command.when, command.repeat_interval_minutes) {
+        (Some(When::Time(at)), _) => at,
+        // "Every half hour" begins in half an hour.
+        (None, Some(minutes)) => now.saturating_add(minutes.minutes()).datetime(),
+        _ => return Ok(Some(wording::missing(Missing::Time))),
+    };
+    let at = at.round(Unit::Second).unwrap_or(at);
     let Some(spec) = policy.spec(Tool::Remind) else { return Ok(Some(wording::trouble().to_owned())) };
     let mut arguments = of_task(spec, &mention);
     arguments.insert("remind_at".to_owned(), at.to_string().into());

@@ -4,6 +4,7 @@ use model::conversation::{Message, Role};
 use understand::{Command, Intent, Missing, Target};
 
 use super::matching::{meant, plain};
+use super::small_talk;
 use crate::{Prompt, wording};
 
 /// A command, and which of several equally good matches is meant.
@@ -23,7 +24,12 @@ pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<Wanted> {
     {
         return vec![wanted];
     }
-    let commands = prompt.request.reading.commands.iter().cloned();
+    let mut commands = prompt.request.reading.commands.clone();
+    if small_talk::is_consent(&prompt.request.message) {
+        commands.truncate(1);
+        commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
+    }
+    let commands = commands.into_iter();
     commands.map(|command| Wanted { command, pick: None }).collect()
 }
 

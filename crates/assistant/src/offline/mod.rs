@@ -27,6 +27,10 @@ impl ChatModel for Offline {
         true
     }
 
+    fn is_ours(&self) -> bool {
+        true
+    }
+
     fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
         let deltas = match Policy::new(prompt).run() {
             Ok(text) => text.split_inclusive('\n').map(|line| Delta::Text(line.to_owned())).collect(),
