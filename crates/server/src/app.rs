@@ -4,9 +4,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use model::Clock;
+use secrecy::ExposeSecret;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tools::Tools;
+use tools::mcp::http::Door;
 
 use crate::Settings;
 use crate::auth::revocations::Revocations;
@@ -23,6 +25,7 @@ struct Inner {
     clock: Clock,
     metrics: Metrics,
     revocations: Revocations,
+    mcp: Door,
     in_force: RwLock<Arc<InForce>>,
     started: Instant,
     stopping: CancellationToken,
@@ -55,11 +58,14 @@ impl InForce {
 impl App {
     pub fn new(store: Store, clock: Clock, settings: Settings) -> Self {
         let in_force = InForce::new(settings, &clock, None);
+        let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
+        let mcp = Door::new(store.clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         Self(Arc::new(Inner {
             store,
             clock,
             metrics: Metrics::default(),
             revocations: Revocations::default(),
+            mcp,
             in_force: RwLock::new(Arc::new(in_force)),
             started: Instant::now(),
             stopping: CancellationToken::new(),
@@ -101,6 +107,10 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    pub(crate) fn mcp(&self) -> &Door {
+        &self.0.mcp
     }
 
     pub(crate) fn revocations(&self) -> &Revocations {

@@ -1,4 +1,4 @@
-//! The HTTP door: `/api/…`, health, metrics and documentation, with everything around a request that all of them share
+//! The HTTP door: `/api/…`, `/mcp`, health, metrics and documentation, with everything around a request that all of them share
 //! (ids, logs, limits, authentication, errors).
 //!
 //! A request passes `request` (id, log, time limit), `guard` (host and origin), [`auth`] (who is it, how often) and
@@ -14,6 +14,7 @@ mod health;
 pub mod housekeeping;
 mod input;
 mod limit;
+mod mcp;
 mod metrics;
 mod problem;
 mod request;
@@ -42,7 +43,8 @@ pub fn router(app: App) -> Router {
         .split_for_parts();
     description.merge(api_docs);
 
-    api.route_layer(from_fn_with_state(app.clone(), auth::require))
+    api.merge(mcp::routes())
+        .route_layer(from_fn_with_state(app.clone(), auth::require))
         .merge(open)
         .merge(docs::pages(description))
         .route("/", get(|| async { Redirect::temporary("/docs/") }))
