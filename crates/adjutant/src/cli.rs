@@ -50,6 +50,12 @@ pub(crate) enum Command {
     /// Tasks from the shell
     #[command(subcommand)]
     Tasks(Tasks),
+    /// Serve the tools to an MCP client on standard input and output
+    Mcp {
+        /// Whose tasks they work on [default: the local user's, or the token's]
+        #[arg(long, value_name = "UUID")]
+        user: Option<String>,
+    },
     /// Make and revoke tokens
     #[command(subcommand)]
     Token(Token),

@@ -61,9 +61,9 @@ impl Answer {
 impl Client {
     pub(crate) async fn connect(global: &Global) -> anyhow::Result<Self> {
         let (token, json) = (global.token.clone(), global.json);
-        let door = match &global.server {
-            Some(url) => remote(url)?,
-            None => find(global).await?,
+        let door = match find(global).await? {
+            Place::Server { client, base } => Door::Remote { client, base },
+            Place::Here(lock) => here(&commands::load(global, None)?, global.token.is_some(), lock).await?,
         };
         Ok(Self { door, token, json })
     }
@@ -138,28 +138,41 @@ impl Client {
     }
 }
 
-fn lost(base: &str, error: &reqwest::Error) -> anyhow::Error {
+pub(crate) fn lost(base: &str, error: &reqwest::Error) -> anyhow::Error {
     let why = if error.is_connect() { "nothing answers there".to_owned() } else { error.to_string() };
     anyhow!(Exit::new(Code::Unreachable, format!("the server at {base} cannot be reached: {why}")))
 }
 
-/// The server that holds the data directory, or else the directory itself. The configuration is needed only for the
-/// latter: a client need not know the server's secrets.
-async fn find(global: &Global) -> anyhow::Result<Door> {
+/// Where a command does its work.
+pub(crate) enum Place {
+    Server {
+        client: reqwest::Client,
+        base: String,
+    },
+    /// No server runs on the data directory, and none can start while this is held.
+    Here(Lock),
+}
+
+/// The server that was named, or the one that holds the data directory, or else the directory itself. The configuration
+/// is needed only for the last: a client need not know the server's secrets.
+pub(crate) async fn find(global: &Global) -> anyhow::Result<Place> {
+    if let Some(url) = &global.server {
+        return remote(url);
+    }
     match wire::lock(&data_dir(global)).await {
-        Ok(lock) => here(&commands::load(global, None)?, global.token.is_some(), lock).await,
+        Ok(lock) => Ok(Place::Here(lock)),
         Err(store::Error::InUse { at: Some(url), .. }) => remote(&url),
         Err(error) => Err(error.into()),
     }
 }
 
-fn remote(url: &str) -> anyhow::Result<Door> {
+fn remote(url: &str) -> anyhow::Result<Place> {
     let base = url.trim_end_matches('/').to_owned();
     if !base.starts_with("http://") && !base.starts_with("https://") {
         let message = format!("--server must be a URL such as http://127.0.0.1:7717, not '{url}'");
         return Err(Exit::new(Code::Usage, message).into());
     }
-    Ok(Door::Remote { client: http(&base).connect_timeout(CONNECT_PATIENCE).build()?, base })
+    Ok(Place::Server { client: http(&base).connect_timeout(CONNECT_PATIENCE).build()?, base })
 }
 
 /// A proxy has no business between two programs on one machine, nor with the token they exchange.

@@ -50,7 +50,9 @@ pub(crate) fn start(config: &Config, traces: Option<&telemetry::Traces>) -> Hand
 /// Our own parts as asked; of others only what is worth a warning.
 fn targets(level: LevelFilter) -> Targets {
     let ours = ["adjutant", "assistant", "model", "server", "store", "tools"].map(|part| (part, level));
-    Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours)
+    // It warns of what clients do wrong, in their words.
+    let mcp = ("rmcp", level.min(LevelFilter::ERROR));
+    Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp])
 }
 
 /// A panic becomes one entry like any other, instead of lines that no program can read.

@@ -39,6 +39,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match command {
         Command::Serve { listen } => commands::serve::run(&global, listen.as_deref()),
         Command::Config(command) => commands::config::run(&global, &command),
+        Command::Mcp { user } => commands::mcp::run(&global, user.as_deref()),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
         Command::Doctor => wire::small_runtime()?.block_on(commands::doctor::run(&global)),

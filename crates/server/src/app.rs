@@ -5,10 +5,12 @@ use std::time::Instant;
 
 use assistant::ChatModel;
 use model::Clock;
+use secrecy::ExposeSecret;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Tools;
+use tools::mcp::http::Door;
 
 use crate::Settings;
 use crate::auth::revocations::Revocations;
@@ -29,6 +31,7 @@ struct Inner {
     tasks: TaskTracker,
     metrics: Metrics,
     revocations: Revocations,
+    mcp: Door,
     in_force: RwLock<Arc<InForce>>,
     started: Instant,
     stopping: CancellationToken,
@@ -61,6 +64,8 @@ impl InForce {
 impl App {
     pub fn new(store: Store, clock: Clock, settings: Settings, model: Arc<dyn ChatModel>) -> Self {
         let in_force = InForce::new(settings, &clock, None);
+        let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
+        let mcp = Door::new(store.clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         Self(Arc::new(Inner {
             store,
             clock,
@@ -69,6 +74,7 @@ impl App {
             tasks: TaskTracker::new(),
             metrics: Metrics::default(),
             revocations: Revocations::default(),
+            mcp,
             in_force: RwLock::new(Arc::new(in_force)),
             started: Instant::now(),
             stopping: CancellationToken::new(),
@@ -124,6 +130,10 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    pub(crate) fn mcp(&self) -> &Door {
+        &self.0.mcp
     }
 
     pub(crate) fn revocations(&self) -> &Revocations {

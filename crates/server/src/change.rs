@@ -127,7 +127,8 @@ pub(crate) fn respond(reply: Reply, earlier: bool) -> Response {
     response
 }
 
-async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
+/// A body that must not be larger than `limit`.
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
     let limited = http_body_util::Limited::new(body, limit);
     match limited.collect().await {
         Ok(collected) => Ok(collected.to_bytes().into()),

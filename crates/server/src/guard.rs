@@ -66,9 +66,17 @@ pub(crate) fn cors(app: App) -> CorsLayer {
             header::CONTENT_TYPE,
             HeaderName::from_static("idempotency-key"),
             HeaderName::from_static("last-event-id"),
+            HeaderName::from_static("mcp-method"),
+            HeaderName::from_static("mcp-name"),
+            HeaderName::from_static("mcp-protocol-version"),
+            HeaderName::from_static("mcp-session-id"),
             HeaderName::from_static("x-request-id"),
         ])
-        .expose_headers([HeaderName::from_static("x-request-id"), header::RETRY_AFTER])
+        .expose_headers([
+            HeaderName::from_static("mcp-session-id"),
+            HeaderName::from_static("x-request-id"),
+            header::RETRY_AFTER,
+        ])
 }
 
 #[cfg(test)]

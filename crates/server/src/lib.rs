@@ -1,5 +1,5 @@
-//! The HTTP door: chat, `/api/…`, health, metrics and documentation, with everything around a request that all of them share
-//! (ids, logs, limits, authentication, errors).
+//! The HTTP door: chat, `/api/…`, `/mcp`, health, metrics and documentation, with everything around a request that all
+//! of them share (ids, logs, limits, authentication, errors).
 //!
 //! A request passes `request` (id, log, time limit), `guard` (host and origin), [`auth`] (who is it, how often) and
 //! reaches a handler in `api`, which speaks to the store in one call. Handlers know no SQL and no configuration file.
@@ -15,6 +15,7 @@ mod health;
 pub mod housekeeping;
 mod input;
 mod limit;
+mod mcp;
 mod metrics;
 mod problem;
 mod request;
@@ -43,7 +44,8 @@ pub fn router(app: App) -> Router {
         .split_for_parts();
     description.merge(api_docs);
 
-    api.route_layer(from_fn_with_state(app.clone(), auth::require))
+    api.merge(mcp::routes())
+        .route_layer(from_fn_with_state(app.clone(), auth::require))
         .merge(open)
         .merge(docs::pages(description))
         .route("/", get(|| async { Redirect::temporary("/docs/") }))

@@ -43,7 +43,9 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
         }
     }
     drop(listener);
-    if tokio::time::timeout(GRACE, connections.shutdown()).await.is_err() {
+    let ended = tokio::time::timeout(GRACE, connections.shutdown());
+    let (ended, ()) = tokio::join!(ended, app.mcp().close());
+    if ended.is_err() {
         tracing::warn!("some requests were still under way and are cut off");
     }
     app.tasks().close();

@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod catalog;
 pub mod held;
+pub mod mcp;
 mod reminders;
 mod tasks;
 

@@ -5,6 +5,7 @@ pub(crate) mod config;
 mod data;
 pub(crate) mod doctor;
 pub(crate) mod manual;
+pub(crate) mod mcp;
 pub(crate) mod serve;
 mod tasks;
 mod token;

@@ -29,22 +29,21 @@ pub(crate) async fn require(State(app): State<App>, mut request: Request, next: 
 }
 
 async fn admit(app: &App, headers: &HeaderMap) -> Result<User, Problem> {
-    let in_force = app.in_force();
-    let user = match &in_force.verifier {
-        None => User::local(in_force.settings.time_zone.clone()),
-        Some(verifier) => {
-            let token = bearer(headers).ok_or_else(Problem::unauthorized)?;
-            let claims = verifier.verify(token).await.ok_or_else(Problem::unauthorized)?;
-            if app.revocations().contains(&claims.revocation_id(token)) {
-                return Err(Problem::unauthorized());
-            }
-            claims.user(&in_force.settings.time_zone)
-        }
-    };
-    if let Some(limiter) = &in_force.limiter {
+    let user = identify(app, bearer(headers)).await.ok_or_else(Problem::unauthorized)?;
+    if let Some(limiter) = &app.in_force().limiter {
         limiter.take(user.id)?;
     }
     Ok(user)
+}
+
+/// The user a token stands for; everyone is the local user where no authentication is configured.
+pub async fn identify(app: &App, token: Option<&str>) -> Option<User> {
+    let in_force = app.in_force();
+    let Some(verifier) = &in_force.verifier else { return Some(User::local(in_force.settings.time_zone.clone())) };
+    let token = token?;
+    let claims = verifier.verify(token).await?;
+    let revoked = app.revocations().contains(&claims.revocation_id(token));
+    (!revoked).then(|| claims.user(&in_force.settings.time_zone))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

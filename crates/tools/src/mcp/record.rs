@@ -1,0 +1,51 @@
+//! What the log says of calls (S0's events). Secrets are taken out here, because traces do not pass the log's redactor.
+
+use std::time::Instant;
+
+use model::redact::redact;
+use serde_json::Value;
+
+use crate::Arguments;
+
+const PREVIEW: usize = 200;
+/// No log entry needs more of the arguments.
+const MAX_ARGUMENTS: usize = 4000;
+/// What is looked at for a preview: more than it shows, so that a secret is not cut before it is found.
+const WINDOW: usize = 10 * PREVIEW;
+
+/// A call under way.
+pub(super) struct Called {
+    tool: &'static str,
+    arguments: String,
+    began: Instant,
+}
+
+/// `None` of it is worked out where nobody reads it.
+pub(super) fn called(tool: &'static str, arguments: &Arguments) -> Called {
+    let shown = tracing::enabled!(tracing::Level::INFO).then(|| {
+        let text = redact(&Value::Object(arguments.clone()).to_string()).into_owned();
+        if text.len() <= MAX_ARGUMENTS { text } else { Value::from(start(&text, MAX_ARGUMENTS)).to_string() }
+    });
+    Called { tool, arguments: shown.unwrap_or_default(), began: Instant::now() }
+}
+
+impl Called {
+    pub(super) fn log(self) {
+        let duration_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let arguments = self.arguments;
+        tracing::info!(event = "mcp_tool_called", tool_name = self.tool, arguments.json = arguments, duration_ms);
+    }
+}
+
+pub(super) fn result(tool: &'static str, success: bool, text: &str) {
+    if tracing::enabled!(tracing::Level::INFO) {
+        let redacted = redact(start(text, WINDOW));
+        let result_preview = start(&redacted, PREVIEW);
+        tracing::info!(event = "mcp_tool_result", tool_name = tool, success, result_preview);
+    }
+}
+
+/// At most so many characters.
+fn start(text: &str, max: usize) -> &str {
+    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
+}
