@@ -49,7 +49,13 @@ pub(super) fn find(
 ) -> Result<Found, Ask> {
     let found = match target {
         Target::Named(words) => named(policy, words, prefer, pick)?,
-        Target::Position(place) => placed(policy, |list| list.get(place.checked_sub(1)?), &format!("number {place}")),
+        Target::Position(place) => {
+            match placed(policy, |list| list.get(place.checked_sub(1)?), &format!("number {place}")) {
+                // It may be the name of a task after all.
+                Found::None(words) => named(policy, &words, prefer, None)?,
+                found => found,
+            }
+        }
         Target::Last => placed(policy, |list| list.last(), "the last one"),
         Target::It => match policy.last.clone() {
             Some(mention) => Found::One(Mention { completed: false, ..mention }),

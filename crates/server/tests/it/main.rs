@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agent_run;
+mod dialogues;
+mod guide;
 mod hostile;
 mod slow;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use assistant::offline::Offline;
 use assistant::{Call, ChatModel, Delta, ModelError, Prompt};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -84,12 +88,24 @@ impl Bench {
     }
 
     pub async fn start(settings: Settings, script: impl Fn(&Prompt<'_>) -> Vec<Piece> + Send + Sync + 'static) -> Self {
+        Self::open(settings, Clock::system(), Arc::new(Scripted(Box::new(script)))).await
+    }
+
+    /// With the built-in model, at noon of a Sunday: 2025-12-21.
+    pub async fn offline() -> Self {
+        Self::offline_with(Settings::default()).await
+    }
+
+    pub async fn offline_with(settings: Settings) -> Self {
+        Self::open(settings, Clock::manual("2025-12-21T12:00:00Z".parse().unwrap()), Arc::new(Offline)).await
+    }
+
+    async fn open(settings: Settings, clock: Clock, model: Arc<dyn ChatModel>) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let location = Location::Sqlite(dir.path().join("adjutant.db"));
         let store = Store::open(&location, Durability::Normal).await.unwrap();
-        let clock = Clock::system();
-        let app = App::new(store.clone(), clock.clone(), settings, Arc::new(Scripted(Box::new(script))));
+        let app = App::new(store.clone(), clock.clone(), settings, model);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(server::serve::serve(app.clone(), listener));
