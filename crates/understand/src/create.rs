@@ -1,7 +1,5 @@
 //! Reads the new task that a command asks for: its title, and what is said beside it.
 
-use std::ops::Range;
-
 use crate::attributes;
 use crate::clause::Clause;
 use crate::lexicon::{self, Noun};
@@ -35,10 +33,11 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     command.description = attributes::description(clause, body, end);
     command.tags = attributes::tags(clause, body, end);
     let from = skip_list(clause, from, form);
-    let list = if matches!(form, Form::Add | Form::Rest) { target::list_tail(clause, from..end) } else { end };
-    clause.take(list..end);
+    let words = if matches!(form, Form::Add | Form::Rest) { target::list_words(clause, from..end) } else { None };
+    let list = words.as_ref().map_or(end, |words| words.start);
+    clause.take(words.unwrap_or(end..end));
     take_lead_time(clause, body, list);
-    timing::apply(&mut command, timing::choose(clause, from..list, body), clause.now);
+    timing::apply(&mut command, timing::choose(clause, from..end, body), clause.now);
     command.priority = attributes::priority(clause, from, list);
     let title = match form {
         Form::Make => made(clause, body, list),
@@ -234,8 +233,9 @@ fn made(clause: &mut Clause, body: usize, end: usize) -> String {
     let Some(noun) = noun.or_else(|| clause.noun_in(body..end)) else { return clause.rest(body..end) };
     let start = (body..noun.at).find(|i| !clause.is_taken(*i) && !is_adjective(clause.at(*i))).unwrap_or(noun.at);
     let after = target::connective(clause, noun.end, end);
-    let list = target::list_tail(clause, after..end);
-    clause.take(list..end);
+    let words = target::list_words(clause, after..end);
+    let list = words.as_ref().map_or(end, |words| words.start);
+    clause.take(words.unwrap_or(end..end));
     take_later(clause, after, list);
     let tail = clause.rest(after..list);
     let spoken = matches!(clause.at(noun.end), "to" | "about" | "that" | ":" | "called" | "named");
@@ -246,12 +246,8 @@ fn made(clause: &mut Clause, body: usize, end: usize) -> String {
     match (tail.is_empty(), is_person(&head)) {
         (true, _) => head,
         (_, true) => tail,
-        _ => format!("{head} {}", joined(clause, noun.end..list)),
+        _ => format!("{head} {}", clause.rest(noun.end..list)),
     }
-}
-
-fn joined(clause: &Clause, range: Range<usize>) -> String {
-    clause.rest(range)
 }
 
 /// "send Nico a reminder about …": who is reminded is no part of the title.

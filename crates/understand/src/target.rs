@@ -15,6 +15,9 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
     if range.is_empty() {
         return None;
     }
+    if let Some(places) = places(clause, &range) {
+        return Some(places);
+    }
     if let Some(after) = all(clause, &range) {
         return Some(every(clause, after..range.end, filter));
     }
@@ -102,6 +105,23 @@ fn by_date(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Opt
     filter.due.is_some().then_some(Target::All)
 }
 
+/// "tasks 2 and 4", "the first two".
+fn places(clause: &Clause, range: &Range<usize>) -> Option<Target> {
+    let article = range.start + usize::from(lexicon::is_article(clause.at(range.start)));
+    if clause.at(article) == "first" {
+        let (n, len) = numbers::cardinal(clause.words, article + 1).filter(|(n, _)| (2..=20).contains(n))?;
+        let after = article + 1 + len;
+        let closed = after >= range.end || clause.noun_at(after).is_some_and(|noun| noun.end >= range.end);
+        return closed
+            .then(|| Target::Several((1..).take(usize::try_from(n).unwrap_or(0)).map(Target::Position).collect()));
+    }
+    let noun = clause.noun_at(article).filter(|noun| noun.plural)?;
+    let numbers: Vec<usize> =
+        (noun.end..range.end).filter(|i| !matches!(clause.at(*i), "and" | "," | "&" | "#")).collect();
+    let places: Option<Vec<Target>> = numbers.iter().map(|i| place(clause, *i..i + 1)).collect();
+    places.filter(|places| !places.is_empty() && places.len() <= 20).map(Target::Several)
+}
+
 /// "the first and the third", "milk and bread", "'a' and 'b'": only where each side can stand alone.
 fn several(clause: &mut Clause, range: &Range<usize>) -> Option<Target> {
     let divides = |i: &usize| matches!(clause.at(*i), "and" | "," | "&") && clause.date_at(*i).is_none();
@@ -152,7 +172,7 @@ fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     const IT: Phrases = phrases!(
-        "it | that one | this one | that | this | them | these | those | the one | that thing | this thing | the previous one"
+        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | that thing | this thing | the previous one"
     );
     let i = range.start;
     let end = list_tail(clause, range.clone());
@@ -200,6 +220,11 @@ fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
 
 /// Where the reference ends when "from my list" and its like are left out.
 pub(crate) fn list_tail(clause: &Clause, range: Range<usize>) -> usize {
+    list_words(clause, range.clone()).map_or(range.end, |words| words.start)
+}
+
+/// The tokens of "from my list", "to the shopping list"; a date may follow them.
+pub(crate) fn list_words(clause: &Clause, range: Range<usize>) -> Option<Range<usize>> {
     let leads = phrases!("from | off | on | in | to | out | onto | into");
     for i in range.start + 1..range.end {
         if !leads.contains(clause.at(i)) {
@@ -210,11 +235,12 @@ pub(crate) fn list_tail(clause: &Clause, range: Range<usize>) -> usize {
             .find_map(|noun| Some((noun.at, list_end(clause, noun.at, range.end)?)));
         let Some((at, end)) = near else { continue };
         let straight = !(i + 1..at).any(|k| leads.contains(clause.at(k)) && k > i + 1 || !clause.words.is_word(k));
-        if straight && clause.is_spent(end..range.end) {
-            return i;
+        let closed = (end..range.end).all(|k| clause.date_at(k).is_some() || clause.is_spent(k..k + 1));
+        if straight && closed {
+            return Some(i..end);
         }
     }
-    range.end
+    None
 }
 
 /// The end of a word for a list at `i`: "list", "to do list", "list of things to do", "tasks".
@@ -253,7 +279,12 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
             break;
         }
     }
-    Some(clause.rest(start..end))
+    if end > start + 1 && clause.at(end - 1) == "one" {
+        end -= 1;
+    }
+    let name = clause.rest(start..end);
+    let bare = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).map(str::to_owned);
+    Some(bare.unwrap_or(name))
 }
 
 fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {

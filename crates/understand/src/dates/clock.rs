@@ -228,7 +228,7 @@ fn spelled(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
         return Some((clock(hour, minute, 0, half)?, end));
     }
     let context = after_at(scan, i, own) || parts.names_day() || parts.part.is_some() || before_part(scan, end);
-    let whole = minute > 0 && scan.is_whole(i, end);
+    let whole = minute > 0 && scan.is_whole(i, end) || minute >= 10 && minute % 5 == 0 && end == scan.end;
     let fits = context && scan.closes(end) && names::unit(scan.at(end)).is_none() || whole;
     fits.then_some((clock(hour, minute, 0, Half::Open)?, end))
 }

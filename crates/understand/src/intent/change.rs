@@ -22,7 +22,9 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     }
     let known = matches!(next, "it" | "that" | "this") || clause.words.is_quoted(i + 1);
     let to = clause.has(phrases!("to | by | until | till | for | with | from"));
-    let confidence = match (noun, !clause.dates.is_empty() || known, to) {
+    let moved = verb == Verb::Move
+        && clause.has(phrases!("minutes | minute | hour | hours | day | days | week | weeks | month"));
+    let confidence = match (noun, !clause.dates.is_empty() || known || moved, to) {
         (true, _, _) => 0.95,
         (_, true, true) => 0.85,
         (_, true, false) | (_, false, true) => 0.65,

@@ -1,6 +1,9 @@
 //! Commands that are recognised by a phrase as a whole: "remember to …", "get rid of …", "todo: …".
 
+use model::task::Priority;
+
 use super::{Act, Guess, verb_at};
+use crate::attributes;
 use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::{Noun, Verb};
@@ -8,11 +11,34 @@ use crate::phrases::{Phrases, phrases};
 use crate::update::Change;
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
-    remember(clause, i)
+    stated(clause, i)
+        .or_else(|| remember(clause, i))
         .or_else(|| gone(clause, i))
         .or_else(|| instead(clause, i))
         .or_else(|| label(clause, i))
         .or_else(|| reminder_first(clause, i))
+}
+
+/// "lower the priority of …", "the report is urgent", "call it …".
+fn stated(clause: &Clause, i: usize) -> Guess {
+    let end = clause.end;
+    let direction = [
+        (Priority::Low, phrases!("lower the priority of | decrease the priority of | deprioritize")),
+        (Priority::High, phrases!("raise the priority of | increase the priority of")),
+    ];
+    if let Some((priority, n)) = direction.iter().find_map(|(p, list)| clause.phrase(i, *list).map(|n| (*p, n))) {
+        return Some((Act::Update(Change::Priority(priority), i + n, end), 0.88));
+    }
+    if let Some(n) =
+        clause.phrase(i, phrases!("call it | name it | call that")).filter(|n| i + n < end && clause.dates.is_empty())
+    {
+        return Some((Act::Update(Change::NewName(i + n), i + 1, i + 2), 0.6));
+    }
+    let (at, priority) = attributes::closing_priority(clause, i + 1)?;
+    let statement = matches!(clause.before(at), "is" | "are")
+        && at <= i + 6
+        && !matches!(clause.at(i), "what" | "which" | "who" | "how" | "it" | "this");
+    (statement && !clause.is_foreign()).then_some((Act::Update(Change::Priority(priority), i, at - 1), 0.6))
 }
 
 fn remember(clause: &Clause, i: usize) -> Guess {
@@ -44,7 +70,7 @@ fn remember(clause: &Clause, i: usize) -> Guess {
 
 fn gone(clause: &Clause, i: usize) -> Guess {
     const GONE: Phrases = phrases!(
-        "get rid of | get rid off | do away with | turn off | shut off | switch off | take away | no more | \
+        "get rid of | get rid off | throw away | throw out | toss | do away with | turn off | shut off | switch off | take away | no more | \
          i no longer need to be reminded | i no longer need to | i no longer need a | i no longer need | \
          i know longer need | no longer need | i won't need | i wont need | i won't be needing | i will not need | \
          i don't need to be reminded | i dont need to be reminded | i do not need to be reminded | \
@@ -55,7 +81,7 @@ fn gone(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, GONE)?;
     let last = clause.at(i + n - 1);
     let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun != Noun::List || clause.at(i) == "get");
-    let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take");
+    let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss");
     let sure =
         if off { reminder } else { clause.has_noun() || matches!(last, "me" | "reminded") || clause.at(i) == "get" };
     let lead = clause.phrase(i + n, phrases!("to be reminded | to | about | of | a | any")).unwrap_or(0);
@@ -72,7 +98,7 @@ fn instead(clause: &Clause, i: usize) -> Guess {
 /// "todo: …", "new task …".
 fn label(clause: &Clause, i: usize) -> Guess {
     let labels = phrases!(
-        "todo : | to-do : | to do : | task : | reminder : | todo - | task - | reminder - | new task | new todo | \
+        "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | new todo | \
          new to-do | new to do | new reminder | todo | to-do"
     );
     let n = clause.phrase(i, labels)?;

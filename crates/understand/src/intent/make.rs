@@ -65,7 +65,11 @@ fn for_existing(clause: &Clause, body: usize) -> bool {
         let fits = |frequency| !minutely || frequency == Frequency::Minutely;
         clause.dates.iter().any(|found| found.parts.repeat.as_ref().is_some_and(|repeat| fits(repeat.frequency)))
     };
-    before_to && (named || repeats(true) || clause.has(phrases!("times")) && repeats(false))
+    let it = clause.phrase(at + n, phrases!("it | that one | this one | that | this")).is_some_and(|len| {
+        let after = at + n + len;
+        after == clause.end || clause.date_at(after).is_some()
+    });
+    before_to && (named || it || repeats(true) || clause.has(phrases!("times")) && repeats(false))
 }
 
 pub(super) fn add(clause: &Clause, i: usize) -> Guess {
@@ -76,6 +80,12 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     }
     if matches!(clause.at(after), "description" | "deadline" | "due") && to {
         return Some((Act::Update(Change::Any, i + 1, clause.end), 0.85));
+    }
+    if matches!(clause.at(after), "note" | "notes" | "comment")
+        && matches!(clause.at(after + 1), "to" | "on" | "for")
+        && clause.at(after + 2) != "self"
+    {
+        return Some((Act::Update(Change::Note, after + 2, clause.end), 0.85));
     }
     if to_reminder(clause, i).is_some() {
         return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
@@ -118,7 +128,11 @@ pub(super) fn make(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "do" {
         return (clause.at(i + 1) == "remind").then(|| remind(clause, i + 1))?;
     }
-    set_field(clause, i).or_else(|| made_urgent(clause, i)).or_else(|| made_of_noun(clause, i))
+    set_done(clause, i)
+        .or_else(|| set_field(clause, i))
+        .or_else(|| made_urgent(clause, i))
+        .or_else(|| made_due(clause, i))
+        .or_else(|| made_of_noun(clause, i))
 }
 
 fn made_of_noun(clause: &Clause, i: usize) -> Guess {
@@ -185,6 +199,26 @@ fn set_field(clause: &Clause, i: usize) -> Guess {
     });
     let field = clause.phrase(at, FIELDS).is_some() || possessive || valued;
     field.then_some((Act::Update(Change::Any, i + 1, clause.end), 0.9))
+}
+
+/// "set the milk task to done".
+fn set_done(clause: &Clause, i: usize) -> Guess {
+    let (at, _) = clause
+        .seek(
+            i + 2,
+            phrases!("to done | as done | to complete | to completed | as complete | as completed | to finished"),
+        )
+        .filter(|(at, n)| at + n == clause.end)?;
+    matches!(clause.at(i), "set" | "make").then_some((Act::Complete(i + 1, at), 0.85))
+}
+
+/// "make it due tomorrow", "make the report weekly".
+fn made_due(clause: &Clause, i: usize) -> Guess {
+    let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
+    let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
+    let verb = matches!(clause.at(i), "make" | "set");
+    (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
+        .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))
 }
 
 /// "make the report urgent", "make it high priority".

@@ -40,6 +40,7 @@ pub(crate) fn decide(clause: &Clause) -> Guess {
         .or_else(|| question::read(clause))
         .or_else(|| rest::later(clause))
         .or_else(|| rest::without_verb(clause))
+        .or_else(|| rest::errand(clause))
 }
 
 fn is_undo(clause: &Clause) -> bool {
@@ -49,7 +50,7 @@ fn is_undo(clause: &Clause) -> bool {
          undo what you just did | undo what i just did | take that back | take it back | revert that | revert it | \
          revert | revert the last change | revert my last change | revert last change | roll that back | roll back | \
          rollback | roll it back | put it back | bring it back | restore it | reverse that | reverse the last change | \
-         i didn't mean that | i did not mean that | go back"
+         i didn't mean that | scratch that | i did not mean that | go back"
     );
     clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
 }

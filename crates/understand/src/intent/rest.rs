@@ -124,3 +124,29 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
     }
     (clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
 }
+
+/// "Buy milk", "I have to call mom tomorrow": nothing asks for a task, but what is said is one. Errands are taken as
+/// they are, other doings only with a date or an urgency.
+pub(super) fn errand(clause: &Clause) -> Guess {
+    const ERRANDS: Phrases = phrases!(
+        "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | iron | \
+         sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | do the dishes"
+    );
+    const DOINGS: Phrases = phrases!(
+        "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | bake | cook | cut | paint | \
+         plan | print | sign | send | see | go to | read | work on | talk to | ask | test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | charge | change"
+    );
+    let i = clause.start;
+    let asked = clause.words.at(clause.end) == "?"
+        || matches!(clause.words.before(i), "i" | "we")
+        || clause.has(phrases!("me | you | your | can i | how | what"));
+    let urgent = (i + 1..clause.end).any(|k| crate::attributes::priority_at(clause, k).is_some());
+    let deadline = clause.dates.iter().any(|found| clause.at(found.tokens.start) == "by");
+    if asked || clause.end - i < 2 || clause.is_foreign() && !deadline {
+        return None;
+    }
+    let timed = !clause.dates.is_empty() || urgent;
+    let errand = clause.phrase(i, ERRANDS).is_some();
+    (errand || timed && clause.phrase(i, DOINGS).is_some())
+        .then_some((Act::Create(Form::Rest, i), if timed { 0.6 } else { 0.5 }))
+}

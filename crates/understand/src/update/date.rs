@@ -92,7 +92,7 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
 fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
     const FILLER: Phrases = phrases!(
         "to | be | occur | start | happen | begin | go | off | until | till | into | by | alert | me | remind | out | back | up | \
-         forward | sent | due | take | place"
+         forward | sent | due | take | place | repeat | for | it | recurring"
     );
     let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);
     match to {

@@ -31,7 +31,7 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     }
     let of = at + n + clause.phrase(at + n, phrases!("of | for | on | in")).unwrap_or(0);
     if matches!(name, "due" | "deadline" | "date" | "time") {
-        clause.take(range.start.max(at.saturating_sub(1))..of);
+        clause.take(at..of);
         return if direct { of..range.end } else { range };
     }
     let Some(to) = divider(clause, of..range.end, name) else {

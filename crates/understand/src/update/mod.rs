@@ -39,6 +39,10 @@ pub(crate) enum Change {
     Replace(usize),
     /// "add … to the shopping reminder"
     Addition,
+    /// "add a note to the report: …"
+    Note,
+    /// "call it …": where the new title begins.
+    NewName(usize),
 }
 
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, confidence: f64) -> Command {
@@ -61,6 +65,11 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
         Change::Replace(at) => {
             timing::apply(&mut command, timing::choose(clause, at..range.end, at), clause.now);
             range.start..at
+        }
+        Change::Note => noted(clause, range, &mut command),
+        Change::NewName(at) => {
+            command.title = Some(clause.rest(at..clause.end)).filter(|title| !title.is_empty());
+            range
         }
         Change::Instead => instead(clause, range, &mut command),
         Change::Title => renamed(clause, range, &mut command),
@@ -110,7 +119,7 @@ fn without_state(clause: &Clause, range: Range<usize>) -> Range<usize> {
 /// Leaves out "urgent", "as high priority" at the end.
 fn without_priority(clause: &Clause, range: Range<usize>) -> Range<usize> {
     let at = attributes::closing_priority(clause, range.start + 1).map(|(at, _)| at);
-    range.start..at.unwrap_or(range.end)
+    range.start..at.unwrap_or(range.end).min(range.end)
 }
 
 /// "tag the report with work", "tag the report as work", "add the tag work to the report".
@@ -143,6 +152,15 @@ fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Ran
     let Some(to) = intent::to_reminder(clause, range.start.saturating_sub(1)) else { return range };
     command.description = Some(clause.rest(range.start..to - 1)).filter(|text| !text.is_empty());
     to..range.end
+}
+
+/// "add a note to the report: ask Bob", "add a note saying … to the report".
+fn noted(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    let Some((text, n)) = clause.seek(range.start, phrases!(": | saying that | saying | to say | that says")) else {
+        return range;
+    };
+    command.description = Some(clause.words.text(text + n..range.end).to_owned()).filter(|text| !text.is_empty());
+    range.start..text
 }
 
 /// "rename a to b": a "to" after a quoted name or a noun divides, else the first.
