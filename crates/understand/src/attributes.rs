@@ -4,7 +4,6 @@ use crate::phrases::{Phrases, phrases};
 use model::task::Priority;
 
 use crate::clause::Clause;
-use crate::lexicon;
 
 /// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
 const PRIORITIES: &[(Priority, Phrases)] = &[
@@ -44,6 +43,14 @@ pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)
     PRIORITIES.iter().find_map(|(priority, list)| clause.phrase(i, *list).map(|n| (*priority, n)))
 }
 
+/// A priority that ends the clause: where it begins, "as" included, and which.
+pub(crate) fn closing_priority(clause: &Clause, from: usize) -> Option<(usize, Priority)> {
+    (from..clause.end).find_map(|i| {
+        let (priority, n) = priority_at(clause, i)?;
+        clause.is_spent(i + n..clause.end).then_some((i, priority))
+    })
+}
+
 /// Takes a priority that stands at the head or the end of the stretch, where it is no part of a title.
 pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Priority> {
     for i in from..to {
@@ -52,8 +59,7 @@ pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Pr
         }
         let Some((priority, n)) = priority_at(clause, i) else { continue };
         let compound = n > 1 || matches!(clause.at(i), "asap" | "urgently");
-        let first =
-            clause.is_spent(from..i) && (lexicon::noun(clause.words, i + n).is_some() || clause.at(i + n) == ":");
+        let first = clause.is_spent(from..i) && (clause.noun_at(i + n).is_some() || clause.at(i + n) == ":");
         let last = clause.is_spent(i + n..to) || closes_clause(clause.at(i + n));
         if compound || first || last {
             let joint = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "and" | "," | "(")).unwrap_or(i);

@@ -6,9 +6,11 @@ use std::ops::Range;
 
 use jiff::Zoned;
 
+use crate::courtesy;
 use crate::dates::{self, Found, Scan};
-use crate::lexicon;
+use crate::lexicon::{self, Noun};
 use crate::phrases::Phrases;
+use crate::scope;
 use crate::tokens::Words;
 
 pub(crate) struct Clause<'a> {
@@ -18,25 +20,66 @@ pub(crate) struct Clause<'a> {
     pub(crate) end: usize,
     pub(crate) now: &'a Zoned,
     pub(crate) dates: Vec<Found>,
+    nouns: Vec<Named>,
+    /// Whether it holds a word of another trade.
+    foreign: bool,
     taken: Vec<bool>,
-    offset: usize,
+}
+
+/// A word for a task, a reminder or a list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub(crate) at: usize,
+    pub(crate) end: usize,
+    pub(crate) noun: Noun,
+    pub(crate) plural: bool,
 }
 
 impl<'a> Clause<'a> {
     pub(crate) fn new(words: &'a Words<'a>, range: Range<usize>, now: &'a Zoned) -> Self {
-        let start = lexicon::after_courtesy(words, range.start, range.end);
-        let end = lexicon::before_courtesy(words, start, range.end);
-        let mut taken = vec![false; end.saturating_sub(start)];
-        for (i, slot) in taken.iter_mut().enumerate() {
-            *slot = lexicon::is_please(words.at(start + i));
-        }
+        let start = courtesy::after(words, range.start, range.end);
+        let end = courtesy::before(words, start, range.end);
+        let taken = (start..end).map(|i| courtesy::is_please(words.at(i))).collect();
         let dates = dates::find(Scan { words, start, end, now });
-        Self { words, start, end, now, dates, taken, offset: start }
+        let foreign = (start..end).any(|i| scope::is_foreign(words.at(i)));
+        let mut clause = Self { words, start, end, now, dates, nouns: Vec::new(), foreign, taken };
+        clause.nouns = clause.find_nouns();
+        clause
+    }
+
+    fn find_nouns(&self) -> Vec<Named> {
+        let mut nouns = Vec::new();
+        let mut i = self.start;
+        while i < self.end {
+            let found = lexicon::noun(self.words, i).filter(|_| !self.is_other_word(i));
+            i = match found {
+                Some((noun, len, plural)) => {
+                    nouns.push(Named { at: i, end: i + len, noun, plural });
+                    i + len
+                }
+                None => i + 1,
+            };
+        }
+        nouns
+    }
+
+    /// "list" as a verb, "alert" as a verb, and alerts that are no reminders.
+    fn is_other_word(&self, i: usize) -> bool {
+        let word = self.at(i);
+        let verb = i == self.start && matches!(word, "list" | "alert") && self.words.is_word(i + 1) && i + 1 < self.end;
+        let warning = word.starts_with("alert") || word.starts_with("notification");
+        verb && self.at(i + 1) != "of"
+            || word == "alert" && matches!(self.at(i + 1), "me" | "us")
+            || warning && scope::is_warning(self)
     }
 
     /// The word at `i`; empty outside of the clause.
     pub(crate) fn at(&self, i: usize) -> &'a str {
         if i < self.end { self.words.at(i) } else { "" }
+    }
+
+    pub(crate) fn before(&self, i: usize) -> &'a str {
+        if i > self.start { self.words.before(i) } else { "" }
     }
 
     pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
@@ -45,14 +88,14 @@ impl<'a> Clause<'a> {
 
     pub(crate) fn take(&mut self, range: Range<usize>) {
         for i in range {
-            if let Some(slot) = i.checked_sub(self.offset).and_then(|i| self.taken.get_mut(i)) {
+            if let Some(slot) = i.checked_sub(self.start).and_then(|i| self.taken.get_mut(i)) {
                 *slot = true;
             }
         }
     }
 
     pub(crate) fn is_taken(&self, i: usize) -> bool {
-        i.checked_sub(self.offset).and_then(|i| self.taken.get(i)).copied().unwrap_or(true)
+        i.checked_sub(self.start).and_then(|i| self.taken.get(i)).copied().unwrap_or(true)
     }
 
     /// The expression of a date that covers token `i`.
@@ -61,10 +104,29 @@ impl<'a> Clause<'a> {
     }
 
     pub(crate) fn has_noun(&self) -> bool {
-        lexicon::has_noun(self.words, self.start, self.end)
+        !self.nouns.is_empty()
     }
 
-    /// The first place from `from` on where one of these phrases stands outside of dates; the place and its length.
+    /// Whether a word of another trade stands in it and none for a task.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.foreign && self.nouns.is_empty()
+    }
+
+    /// The noun that begins at `i`.
+    pub(crate) fn noun_at(&self, i: usize) -> Option<Named> {
+        self.nouns.iter().find(|noun| noun.at == i).copied()
+    }
+
+    /// The first noun that begins in the stretch.
+    pub(crate) fn noun_in(&self, range: Range<usize>) -> Option<Named> {
+        self.nouns.iter().find(|noun| range.contains(&noun.at)).copied()
+    }
+
+    pub(crate) fn nouns_in(&self, range: Range<usize>) -> impl Iterator<Item = Named> {
+        self.nouns.iter().filter(move |noun| range.contains(&noun.at)).copied()
+    }
+
+    /// The first place from `from` on where one of these phrases stands; the place and its length.
     pub(crate) fn seek(&self, from: usize, phrases: Phrases) -> Option<(usize, usize)> {
         (from..self.end).find_map(|i| self.phrase(i, phrases).map(|n| (i, n)))
     }
@@ -76,16 +138,10 @@ impl<'a> Clause<'a> {
     /// What is left of a stretch, as it was written; a single quoted passage without its quotes.
     pub(crate) fn rest(&self, range: Range<usize>) -> String {
         let mut range = range.start..range.end.min(self.end);
-        while range.start < range.end
-            && (self.is_taken(range.start) || is_margin(self.words.at(range.start)))
-            && !self.words.is_quoted(range.start)
-        {
+        while !range.is_empty() && self.is_dropped(range.start) {
             range.start += 1;
         }
-        while range.end > range.start
-            && (self.is_taken(range.end - 1) || is_margin(self.words.at(range.end - 1)))
-            && !self.words.is_quoted(range.end - 1)
-        {
+        while !range.is_empty() && self.is_dropped(range.end - 1) {
             range.end -= 1;
         }
         if range.len() == 1 && self.words.is_quoted(range.start) {
@@ -94,59 +150,36 @@ impl<'a> Clause<'a> {
         let mut text = String::new();
         let mut i = range.start;
         while i < range.end {
-            if self.is_taken(i) {
-                i += 1;
-                continue;
-            }
-            let from = i;
+            let mut from = i;
             while i < range.end && !self.is_taken(i) {
                 i += 1;
             }
             // A comma that a date leaves behind is no part of the words around it.
-            let from =
-                if text.is_empty() { from } else { (from..i).find(|k| !is_margin(self.words.at(*k))).unwrap_or(i) };
+            while !text.is_empty() && from < i && self.is_dropped(from) {
+                from += 1;
+            }
             if from < i {
                 if !text.is_empty() {
                     text.push(' ');
                 }
                 text.push_str(self.words.text(from..i));
             }
+            i += 1;
         }
         text
     }
 
+    fn is_dropped(&self, i: usize) -> bool {
+        !self.words.is_quoted(i) && (self.is_taken(i) || is_margin(self.words.at(i)))
+    }
+
     /// Whether nothing but marks is left of a stretch.
     pub(crate) fn is_spent(&self, range: Range<usize>) -> bool {
-        range.into_iter().all(|i| {
-            self.is_taken(i) || !self.words.is_word(i) && !self.words.is_quoted(i) && is_margin(self.words.at(i))
-        })
+        range.into_iter().all(|i| self.is_taken(i) || self.is_dropped(i))
     }
 }
 
 /// Marks that are dropped at the ends of a title.
 fn is_margin(mark: &str) -> bool {
-    matches!(
-        mark,
-        "." | ","
-            | "!"
-            | "?"
-            | ";"
-            | ":"
-            | "-"
-            | "–"
-            | "—"
-            | "…"
-            | "\n"
-            | "*"
-            | "•"
-            | "\""
-            | "'"
-            | "“"
-            | "”"
-            | "‘"
-            | "’"
-            | "="
-            | ">"
-            | "~"
-    )
+    mark.len() <= 3 && ".,!?;:-–—…\n*•\"'“”‘’=>~".contains(mark) && !mark.is_empty()
 }

@@ -10,7 +10,11 @@ use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, When};
 use crate::target;
+use crate::timing;
 use crate::update;
+
+/// Below this, what is not about tasks is a date and nothing else.
+pub(crate) const DATE_ONLY: f64 = 0.6;
 
 pub(crate) fn read(clause: &mut Clause) -> Command {
     match intent::decide(clause) {
@@ -20,19 +24,20 @@ pub(crate) fn read(clause: &mut Clause) -> Command {
         Some((Act::List(body), confidence)) => list(clause, body, confidence),
         Some((Act::Complete(body, end), confidence)) => about(clause, Intent::CompleteTask, body, end, confidence),
         Some((Act::Delete(body, end), confidence)) => about(clause, Intent::DeleteTask, body, end, confidence),
-        Some((Act::Update(change, body), confidence)) => update::read(clause, body, change, confidence),
+        Some((Act::Update(change, from, to), confidence)) => update::read(clause, from..to, change, confidence),
         Some((Act::Remind(body), confidence)) => remind(clause, body, confidence),
     }
 }
 
 /// Not about tasks; a date that was said is kept, since it may answer a question.
 fn unknown(clause: &mut Clause) -> Command {
-    let mut command = Command::new(Intent::Unknown, 0.8);
-    let dates = create::choose(clause, clause.start, clause.end);
-    if dates.is_some() {
-        command.confidence = 0.6;
+    let only_date = clause.dates.first().is_some_and(|found| found.tokens.len() >= clause.end - clause.start);
+    let mut command = Command::new(Intent::Unknown, if clause.is_foreign() { 0.97 } else { 0.9 });
+    let dates = timing::choose(clause, clause.start..clause.end, clause.start);
+    if only_date {
+        command.confidence = 0.5;
     }
-    create::apply(&mut command, dates, clause.now);
+    timing::apply(&mut command, dates, clause.now);
     command
 }
 
@@ -80,7 +85,7 @@ fn searched(clause: &mut Clause, body: usize) -> Option<String> {
 fn remind(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     let mut command = Command::new(Intent::ScheduleReminder, confidence);
     command.repeat_count = times(clause, body);
-    let found = create::choose(clause, body, clause.end);
+    let found = timing::choose(clause, body..clause.end, body);
     if let Some(found) = found {
         command.when = found.when(clause.now);
         let minutes = found.parts.repeat.as_ref().and_then(|repeat| match repeat.frequency {

@@ -66,16 +66,13 @@ fn priority(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
 
 /// "what needs to be done" asks for what is not.
 fn done_is_verb(clause: &Clause, i: usize) -> bool {
-    let before = clause.words.before(i);
+    let before = clause.before(i);
     matches!(before, "be" | "get" | "to" | "getting") || i == clause.start
 }
 
 fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
-    let Some(found) =
-        clause.dates.iter().find(|found| found.tokens.start >= range.start && found.tokens.end <= range.end).cloned()
-    else {
-        return;
-    };
+    let inside = |span: &Range<usize>| span.end > range.start && span.end <= range.end && span.start + 3 > range.start;
+    let Some(found) = clause.dates.iter().find(|found| inside(&found.tokens)).cloned() else { return };
     if found.parts.repeat.is_some() {
         return;
     }

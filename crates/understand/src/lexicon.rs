@@ -46,15 +46,15 @@ const VERBS: &[(Verb, Phrases)] = &[
         Verb::Make,
         phrases!(
             "create | make | set | setup | schedule | new | establish | build | start | give | send | \
-             enter | log | record | save | need | want | generate | program | do"
+             enter | log | record | save | need | want | generate | program | have | do"
         ),
     ),
-    (Verb::Remind, phrases!("remind | alert | notify | reming | remid")),
+    (Verb::Remind, phrases!("remind | alert | notify | reming | remid | eemind | rmind | remine | remmind")),
     (
         Verb::Show,
         phrases!(
             "show | list | display | view | see | read | tell | find | get | pull | open | bring | search | \
-             look | review | hear | know | access | repeat | describe | recite | print | fetch | retrieve"
+             look | review | hear | know | access | gather | inform | repeat | describe | recite | print | fetch | retrieve"
         ),
     ),
     (
@@ -62,7 +62,7 @@ const VERBS: &[(Verb, Phrases)] = &[
         phrases!(
             "delete | remove | cancel | erase | clear | drop | discard | trash | eliminate | wipe | \
              dismiss | scrap | purge | empty | deactivate | disable | deleting | removing | canceling | \
-             nix | stop | undo | void | silence"
+             nix | destroy | discontinue | junk | scrub | stop | undo | void | silence"
         ),
     ),
     (Verb::Take, phrases!("take")),
@@ -153,6 +153,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     }
     let word = words.at(i);
     Some(match word {
+        "action" if matches!(words.at(i + 1), "item" | "items") => (Noun::Task, 2, words.at(i + 1).ends_with('s')),
         "task" | "todo" | "to-do" | "item" | "chore" | "errand" | "taks" | "tsk" => (Noun::Task, 1, false),
         "tasks" | "todos" | "to-dos" | "items" | "chores" | "errands" | "todo's" | "task's" => (Noun::Task, 1, true),
         "list" | "lists" | "agenda" | "checklist" => (Noun::List, 1, word.ends_with('s')),
@@ -176,117 +177,15 @@ fn is_reminder(word: &str) -> bool {
 
 /// "to do" is a noun where an article or its like stands before it or nothing that can be done follows.
 fn to_do(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
+    let before = words.before(i);
     let article = phrases!(
-        "a | an | the | my | new | this | that |  | add | create | delete | remove | complete | our | current | \
-         whole | entire"
-    )
-    .contains(words.before(i));
-    article.then_some((Noun::Task, 2, false))
-}
-
-/// Whether the stretch names tasks, reminders or lists.
-pub(crate) fn has_noun(words: &Words, start: usize, end: usize) -> bool {
-    (start..end).any(|i| noun(words, i).is_some())
+        "a | an | the | my | new | this | that | add | create | delete | remove | complete | our | current | whole | \
+         entire"
+    );
+    (before.is_empty() || article.contains(before)).then_some((Noun::Task, 2, false))
 }
 
 pub(crate) fn is_article(word: &str) -> bool {
     phrases!("a | an | the | my | our | this | that | these | those | your | his | her | their | some | any | another")
         .contains(word)
-}
-
-/// The word with letters that are held ("pleeease") written once.
-fn collapsed_is(word: &str, wanted: &str) -> bool {
-    let mut rest = wanted.chars().peekable();
-    let mut last = '\0';
-    for c in word.chars() {
-        if rest.peek() == Some(&c) {
-            rest.next();
-            last = c;
-        } else if c != last {
-            return false;
-        }
-    }
-    rest.peek().is_none()
-}
-
-pub(crate) fn is_please(word: &str) -> bool {
-    matches!(word, "pls" | "plz" | "kindly" | "plese" | "pleas" | "plase")
-        || word.starts_with("pl") && collapsed_is(word, "please")
-}
-
-const OPENINGS: Phrases = phrases!(
-    "i would really like you to | i would like for you to | i'd like for you to | i would like you to | \
-     i'd like you to | i want you to | i need you to | i would like to | i'd like to | i wish to | \
-     i want to | i need to | i have to | i gotta | i got to | i've got to | id like you to | id like to | \
-     would you mind | would you be able to | are you able to | would it be possible to | is it possible to | \
-     is there a way to | could you | can you | would you | will you | can u | could u | can we | could we | \
-     can i | could i | may i | do me a favor and | do me a favour and | go ahead and | hurry up and | \
-     i need | help me | be sure to | make sure to | make sure that you | let's | lets | let us | let me | \
-     try to | you need to | you should | you can | you may | hey there | ok google | hey google | hey siri | \
-     hey | hi | hello | yo | ok | okay | alright | well | so | um | uh | just | also | and | then | now | \
-     yes | yeah | oh | next | first | finally | actually | alexa | siri | google | olly | cortana | \
-     assistant | adjutant | computer | bot | to"
-);
-
-/// The first token of `start..end` that is not a mark, a greeting or a courtesy.
-pub(crate) fn after_courtesy(words: &Words, start: usize, end: usize) -> usize {
-    let mut i = start;
-    // Nobody is as polite as that; the limit keeps the time linear where this is asked at every word.
-    for _ in 0..12 {
-        if i >= end {
-            break;
-        }
-        if !words.is_word(i) && !words.is_quoted(i) || is_please(words.at(i)) {
-            i += 1;
-        } else if let Some(n) =
-            words.phrase(i, OPENINGS).filter(|n| i + n <= end && !opening_is_content(words, i, *n, end))
-        {
-            i += n;
-        } else {
-            break;
-        }
-    }
-    i
-}
-
-/// Openings that mean something by themselves: "I need a reminder", "next task", "list to …".
-fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
-    match words.at(i) {
-        "i" if n == 2 && words.at(i + 1) == "need" => !is_please(words.at(i + 2)),
-        "next" | "first" | "finally" | "yes" | "now" => words.at(i + 1) != ",",
-        "to" => verb(words.at(i + 1)).is_none(),
-        _ => i + n >= end,
-    }
-}
-
-const CLOSINGS: Phrases = phrases!(
-    "thank you so much | thank you very much | thanks so much | thanks a lot | thank you | thanks | thx | \
-     ty | cheers | for me please | for me | if you can | if possible | right away | right now | ok | okay | \
-     olly | alexa | would you | will you | can you | asap please"
-);
-
-/// Where `start..end` ends when courtesies and marks at its end are left out.
-pub(crate) fn before_courtesy(words: &Words, start: usize, end: usize) -> usize {
-    let mut end = end;
-    while end > start {
-        let last = end - 1;
-        if !words.is_word(last) && !words.is_quoted(last) && is_closing_mark(words.at(last))
-            || is_please(words.at(last))
-        {
-            end = last;
-            continue;
-        }
-        let longest = (1..=4).rev().filter_map(|n| end.checked_sub(n)).filter(|from| *from > start);
-        let cut = longest.into_iter().find(|from| words.phrase(*from, CLOSINGS) == Some(end - from));
-        match cut {
-            Some(from) => end = from,
-            None => break,
-        }
-    }
-    end
-}
-
-fn is_closing_mark(mark: &str) -> bool {
-    phrases!(". | , | ! | ? | ; | : | - | – | — | … | \n | 🙏 | 🙂 | 😊 | 👍 | ❤ | \u{fe0f} | * | ~ | ) | ]")
-        .contains(mark)
 }

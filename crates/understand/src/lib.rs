@@ -5,6 +5,7 @@
 mod attributes;
 mod clause;
 mod command;
+mod courtesy;
 mod create;
 mod dates;
 mod filter;
@@ -18,11 +19,14 @@ mod scope;
 mod spelling;
 mod split;
 mod target;
+mod timing;
 mod tokens;
 mod update;
 
 pub use json::to_json;
 pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, StatusFilter, Target, When};
+
+use std::ops::Range;
 
 use clause::Clause;
 use tokens::Words;
@@ -30,8 +34,13 @@ use tokens::Words;
 /// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
     let words = Words::new(text);
-    let mut commands: Vec<Command> =
-        split::clauses(&words).into_iter().map(|range| command::read(&mut Clause::new(&words, range, now))).collect();
+    let mut commands = Vec::new();
+    let mut before = None;
+    for range in split::clauses(&words) {
+        let command = with_context(&words, before, &range, now);
+        before = (command.intent == Intent::Unknown).then_some(range.start);
+        add(&mut commands, command);
+    }
     // A greeting or a remark beside a command is no command of its own.
     if commands.iter().any(|command| command.intent != Intent::Unknown) {
         commands.retain(|command| command.intent != Intent::Unknown);
@@ -40,6 +49,30 @@ pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
         commands = vec![whole];
     }
     Reading { commands }
+}
+
+/// Reads a clause; one that lacks its title together with the remark before it ("I have to see the vet. Remind me.").
+fn with_context(words: &Words, before: Option<usize>, range: &Range<usize>, now: &jiff::Zoned) -> Command {
+    let command = command::read(&mut Clause::new(words, range.clone(), now));
+    match before {
+        Some(start) if command.missing == Some(Missing::Title) => {
+            let joined = command::read(&mut Clause::new(words, start..range.end, now));
+            if joined.intent == Intent::CreateTask && joined.missing.is_none() { joined } else { command }
+        }
+        _ => command,
+    }
+}
+
+/// Adds a command. A clause that says only when ("Yearly.") completes the task before it.
+fn add(commands: &mut Vec<Command>, command: Command) {
+    if let Some(last) = commands.last_mut().filter(|last| last.intent == Intent::CreateTask)
+        && command.intent == Intent::Unknown
+        && command.confidence < command::DATE_ONLY
+    {
+        last.when = last.when.or(command.when);
+        last.recurrence = last.recurrence.take().or(command.recurrence.clone());
+    }
+    commands.push(command);
 }
 
 #[cfg(test)]

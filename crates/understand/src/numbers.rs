@@ -146,6 +146,9 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
                 return Some(((n, 30), len + 1 + more));
             }
         }
+        if let Some((0, sixtieths)) = fraction(words.at(i + len)) {
+            return Some(((n, sixtieths), len + 1));
+        }
         let more = usize::from(words.at(i + len) == "more");
         return Some(((n, 0), len + more));
     }

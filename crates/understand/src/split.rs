@@ -5,6 +5,7 @@
 use crate::phrases::phrases;
 use std::ops::Range;
 
+use crate::courtesy;
 use crate::lexicon::{self, Verb};
 use crate::tokens::{Kind, Words};
 
@@ -77,10 +78,13 @@ fn after_links(words: &Words, i: usize) -> usize {
 
 /// Whether a command begins at `next` that cannot be part of what the stretch before it says.
 fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool {
-    let courtesy = lexicon::after_courtesy(words, next, (next + 12).min(words.len()));
-    let first = lexicon::after_courtesy(words, start, (start + 16).min(words.len()));
+    let courtesy = courtesy::after(words, next, (next + 12).min(words.len()));
+    let first = courtesy::after(words, start, (start + 16).min(words.len()));
     let word = words.at(courtesy);
     let Some(verb) = exact(word) else { return false };
+    if is_preposition(words.at(first)) {
+        return false;
+    }
     let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
     let asked = courtesy > next || (link..next).any(|i| words.at(i) == "then");
     let named = names_task(words, courtesy + 1);
@@ -100,6 +104,14 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
         Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
         Verb::Put | Verb::Take => false,
     }
+}
+
+/// "On my list, add …": what stands before is no command.
+fn is_preposition(word: &str) -> bool {
+    matches!(
+        word,
+        "on" | "in" | "to" | "from" | "for" | "when" | "if" | "as" | "since" | "because" | "instead" | "rather"
+    )
 }
 
 fn exact(word: &str) -> Option<Verb> {

@@ -1,18 +1,22 @@
 //! Which existing task a command means: by words of its title, by its place, by "it", or all of them.
 
-use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
-use crate::clause::Clause;
+use crate::clause::{Clause, Named};
+use crate::filter;
 use crate::lexicon::{self, Noun};
 use crate::numbers;
+use crate::phrases::{Phrases, phrases};
 use crate::reading::{Filter, Target};
 
 /// Reads a reference. `None`: nothing in the stretch names a task.
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Option<Target> {
-    let range = trim(clause, range);
+    let range = trim(clause, without_remark(clause, range));
     if range.is_empty() {
         return None;
+    }
+    if let Some(places) = places(clause, &range) {
+        return Some(places);
     }
     if let Some(after) = all(clause, &range) {
         return Some(every(clause, after..range.end, filter));
@@ -22,125 +26,137 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
     {
         return Some(several);
     }
-    one(clause, range)
+    one(clause, range.clone()).or_else(|| by_date(clause, range, filter))
+}
+
+/// Cuts off why the command is given: "…, I already did it", "… since we moved", "… anymore".
+fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    const REMARKS: Phrases = phrases!(
+        "because | since i | since we | since my | since the | since it | since he | since she | since they | as it | as i | \
+         as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | , he | , she | , they | \
+         , that's | , because | , since | , as | i already | it's already | it is already | , then | and replace | \
+         and reschedule | and move it | and change it | and set it | and make | , can you | only | , and"
+    );
+    let cut = clause.seek(range.start + 1, REMARKS).filter(|(at, _)| *at < range.end && !clause.is_taken(*at));
+    range.start..cut.map_or(range.end, |(at, _)| at)
 }
 
 /// Leaves out small words and marks at both ends.
 fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    let small = phrases!("off | out | down | with | of | from | about | only | just | over");
     let mut range = range.start..range.end.min(clause.end);
-    while range.start < range.end
-        && (clause.is_taken(range.start)
-            || is_mark(clause, range.start)
-            || matches!(clause.at(range.start), "off" | "out" | "down" | "with" | "of" | "from" | "about"))
+    while !range.is_empty() && (clause.is_spent(range.start..range.start + 1) || small.contains(clause.at(range.start)))
     {
         range.start += 1;
     }
-    while range.end > range.start && (clause.is_taken(range.end - 1) || is_mark(clause, range.end - 1)) {
+    while !range.is_empty() && clause.is_spent(range.end - 1..range.end) {
         range.end -= 1;
     }
     range
 }
 
-fn is_mark(clause: &Clause, i: usize) -> bool {
-    !clause.words.is_word(i)
-        && !clause.words.is_quoted(i)
-        && matches!(clause.at(i), "." | "," | "!" | "?" | ";" | ":" | "-" | "–" | "—" | "…" | "\n")
-}
-
 /// "all", "everything", "every", "each of": where what they range over begins. A whole list counts, too.
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
-    let i = range.start;
     const ALL: Phrases = phrases!(
-        "all of | all | everything | every single | every one of | every | each of | both | the entire | \
-         my entire | the whole | my whole | entire"
+        "all of | all | everything | every single | every one of | every | each of | both | the entire | my entire | \
+         the whole | my whole | entire | the all | my all | any"
     );
-    if let Some(n) = clause.phrase(i, ALL) {
+    let i = range.start;
+    if let Some(n) = clause.phrase(i, ALL).filter(|n| i + n <= range.end) {
         return Some(i + n);
     }
     let article = i + usize::from(lexicon::is_article(clause.at(i)));
-    if lexicon::is_article(clause.at(i)) && clause.at(article) == "all" {
-        return Some(article + 1);
-    }
-    let (noun, len, plural) = whole_list(clause, article, range.end)?;
-    let rest = clause.is_spent(article + len..range.end);
+    let noun = behind_filters(clause, article, range.end)?;
     let definite = matches!(clause.at(i), "my" | "the" | "our" | "this") || article == i;
-    let list = noun == Noun::List && rest && definite;
+    let list = noun.noun == Noun::List && clause.is_spent(noun.end..range.end) && definite;
     // "delete my tasks" means every one; "delete the reminders about …" as well.
-    let tasks =
-        noun != Noun::List && plural && clause.at(i) != "some" && clause.at(i) != "these" && clause.at(i) != "those";
+    let tasks = noun.noun != Noun::List && noun.plural && !matches!(clause.at(i), "some" | "these" | "those");
     (list || tasks).then_some(article)
 }
 
 /// A noun, perhaps behind words that filter ("my completed tasks").
-fn whole_list(clause: &Clause, start: usize, end: usize) -> Option<(Noun, usize, bool)> {
-    for i in start..end.min(start + 3) {
-        if let Some((noun, len, plural)) = lexicon::noun(clause.words, i) {
-            return Some((noun, i - start + len, plural));
-        }
-        if !is_filter_word(clause.at(i)) && clause.date_at(i).is_none() {
-            return None;
-        }
-    }
-    None
+fn behind_filters(clause: &Clause, start: usize, end: usize) -> Option<Named> {
+    let plain = |i: usize| is_filter_word(clause.at(i)) || clause.date_at(i).is_some();
+    let noun = clause.noun_in(start..end.min(start + 5))?;
+    (start..noun.at).all(plain).then_some(noun)
 }
 
-pub(crate) fn is_filter_word(word: &str) -> bool {
-    phrases!(
-        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | \
-         priority | old | current | outstanding | incomplete | unfinished | remaining | active | expired | \
-         upcoming | future | existing | recent"
-    )
-    .contains(word)
+fn is_filter_word(word: &str) -> bool {
+    const WORDS: Phrases = phrases!(
+        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | priority | old | \
+         current | outstanding | incomplete | unfinished | remaining | active | expired | upcoming | future | existing | \
+         recent | recurring | repeating | new | previous"
+    );
+    WORDS.contains(word)
 }
 
 /// All of a kind: the filter takes over what limits them, text included.
 fn every(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Target {
-    crate::filter::read(clause, range.clone(), filter);
+    filter::read(clause, range.clone(), filter);
     let words = trim(clause, range);
     let name = named(clause, words).filter(|name| !name.is_empty());
-    if name.is_some() && filter.text.is_none() {
-        filter.text = name;
-    }
+    filter.text = filter.text.take().or(name);
     Target::All
+}
+
+/// "the 3pm reminder", "my reminder for Friday": those of that day.
+fn by_date(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Option<Target> {
+    filter::read(clause, range, filter);
+    filter.due.is_some().then_some(Target::All)
+}
+
+/// "tasks 2 and 4", "the first two".
+fn places(clause: &Clause, range: &Range<usize>) -> Option<Target> {
+    let article = range.start + usize::from(lexicon::is_article(clause.at(range.start)));
+    if clause.at(article) == "first" {
+        let (n, len) = numbers::cardinal(clause.words, article + 1).filter(|(n, _)| (2..=20).contains(n))?;
+        let after = article + 1 + len;
+        let closed = after >= range.end || clause.noun_at(after).is_some_and(|noun| noun.end >= range.end);
+        return closed
+            .then(|| Target::Several((1..).take(usize::try_from(n).unwrap_or(0)).map(Target::Position).collect()));
+    }
+    let noun = clause.noun_at(article).filter(|noun| noun.plural)?;
+    let numbers: Vec<usize> =
+        (noun.end..range.end).filter(|i| !matches!(clause.at(*i), "and" | "," | "&" | "#")).collect();
+    let places: Option<Vec<Target>> = numbers.iter().map(|i| place(clause, *i..i + 1)).collect();
+    places.filter(|places| !places.is_empty() && places.len() <= 20).map(Target::Several)
 }
 
 /// "the first and the third", "milk and bread", "'a' and 'b'": only where each side can stand alone.
 fn several(clause: &mut Clause, range: &Range<usize>) -> Option<Target> {
+    let divides = |i: &usize| matches!(clause.at(*i), "and" | "," | "&") && clause.date_at(*i).is_none();
     let mut sides = Vec::new();
     let mut from = range.start;
-    for i in range.clone() {
-        if matches!(clause.at(i), "and" | "," | "&") && clause.date_at(i).is_none() {
-            if i > from {
-                sides.push(from..i);
-            }
-            from = i + 1;
+    for i in range.clone().filter(divides).chain([range.end]) {
+        if i > from {
+            sides.push(from..i);
         }
+        from = i + 1;
     }
-    sides.push(from..range.end);
-    sides.retain(|side| !side.is_empty());
     if sides.len() < 2 || sides.len() > 20 {
         return None;
     }
-    let places: Vec<Option<Target>> = sides.iter().map(|side| place(clause, side.clone())).collect();
-    if places.iter().all(Option::is_some) {
-        return Some(Target::Several(places.into_iter().flatten().collect()));
+    let places: Option<Vec<Target>> = sides.iter().map(|side| place(clause, side.clone())).collect();
+    if let Some(places) = places {
+        return Some(Target::Several(places));
     }
-    let stands_alone = |side: &Range<usize>| {
-        let article = matches!(clause.at(side.start), "the" | "my");
-        side.len() == 1 && (clause.words.is_word(side.start) || clause.words.is_quoted(side.start))
-            || article && side.len() <= 4
-    };
-    let tail_noun = sides.last().is_some_and(|side| ends_in_noun(clause, side));
     let count = sides.len();
-    if !sides.iter().enumerate().all(|(n, side)| stands_alone(side) || n + 1 == count && tail_noun && side.len() <= 3) {
+    let fits =
+        |(n, side): (usize, &Range<usize>)| stands_alone(clause, side) || n + 1 == count && ends_in_noun(clause, side);
+    if !sides.iter().enumerate().all(fits) {
         return None;
     }
     let named: Vec<Target> = sides.into_iter().filter_map(|side| one(clause, side)).collect();
     (named.len() == count).then_some(Target::Several(named))
 }
 
+fn stands_alone(clause: &Clause, side: &Range<usize>) -> bool {
+    let article = matches!(clause.at(side.start), "the" | "my") && side.len() <= 4;
+    side.len() == 1 && (clause.words.is_word(side.start) || clause.words.is_quoted(side.start)) || article
+}
+
 fn ends_in_noun(clause: &Clause, side: &Range<usize>) -> bool {
-    side.end.checked_sub(1).is_some_and(|last| last > side.start && lexicon::noun(clause.words, last).is_some())
+    side.len() <= 3 && clause.nouns_in(side.clone()).any(|noun| noun.end == side.end && noun.at > side.start)
 }
 
 fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
@@ -155,14 +171,12 @@ fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
+    const IT: Phrases = phrases!(
+        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | that thing | this thing | the previous one"
+    );
     let i = range.start;
     let end = list_tail(clause, range.clone());
-    const IT: Phrases = phrases!(
-        "it | that one | this one | that | this | them | these | those | the one | that thing | this thing | \
-         the last one you added | the previous one"
-    );
-    if let Some(n) = clause.phrase(i, IT).filter(|n| i + n == end) {
-        debug_assert!(n > 0);
+    if clause.phrase(i, IT).is_some_and(|n| i + n == end) {
         return Some(Some(Target::It));
     }
     let article = lexicon::is_article(clause.at(i)) && i + 1 < range.end;
@@ -170,88 +184,76 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     if clause.words.is_quoted(at) {
         return None;
     }
+    let definite = matches!(clause.at(i), "the" | "that" | "this").then_some(Target::It);
     if matches!(clause.at(at), "one" | "something" | "anything") && at + 1 == end {
-        return Some(matches!(clause.at(i), "the" | "that" | "this").then_some(Target::It));
+        return Some(definite);
     }
-    let (_, len, _) = lexicon::noun(clause.words, at)?;
-    if at + len < end {
-        return None;
-    }
-    Some(matches!(clause.at(i), "the" | "that" | "this").then_some(Target::It))
+    let noun = clause.noun_at(at).filter(|noun| noun.end >= end)?;
+    debug_assert!(noun.at == at);
+    Some(definite)
 }
 
 /// A place in the list: "the second one", "number 3", "#2", "task 4", "the last one", "2".
 fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     let end = list_tail(clause, range.clone());
-    let mut i = range.start;
-    while i < end && (lexicon::is_article(clause.at(i)) || clause.at(i) == "very") {
-        i += 1;
-    }
-    let noun_len = |at: usize| match clause.at(at) {
-        "one" | "entry" | "ones" => Some(1),
-        _ => lexicon::noun(clause.words, at).map(|(_, len, _)| len),
+    let small = |i: &usize| !lexicon::is_article(clause.at(*i)) && clause.at(*i) != "very";
+    let i = (range.start..end).find(small).unwrap_or(end);
+    let noun_end = |at: usize| match clause.at(at) {
+        "one" | "entry" | "ones" => Some(at + 1),
+        _ => clause.noun_at(at).map(|noun| noun.end),
     };
-    let closes = |at: usize| at >= end || noun_len(at).is_some_and(|n| at + n >= end);
+    let closes = |at: usize| at >= end || noun_end(at).is_some_and(|next| next >= end);
     if clause.at(i) == "last" && closes(i + 1) {
         return Some(Target::Last);
     }
-    if let Some((n, len)) = numbers::ordinal(clause.words, i).filter(|(_, len)| closes(i + len)) {
-        debug_assert!(len > 0);
+    if let Some((n, _)) = numbers::ordinal(clause.words, i).filter(|(_, len)| closes(i + len)) {
         return usize::try_from(n).ok().filter(|n| *n > 0).map(Target::Position);
     }
-    let lead =
-        clause.phrase(i, phrases!("number | no . | nr | #")).or_else(|| noun_len(i).filter(|_| clause.at(i) != "one"));
-    let mut at = i + lead.unwrap_or(0);
-    if let Some(n) = clause.phrase(at, phrases!("number | # | no .")).filter(|_| lead.is_some()) {
-        at += n;
-    }
-    let (n, len) = numbers::cardinal(clause.words, at).filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
-    debug_assert!(len > 0);
+    const NUMBER: Phrases = phrases!("number | no . | nr | #");
+    let noun = noun_end(i).filter(|_| clause.at(i) != "one");
+    let lead = clause.phrase(i, NUMBER).map(|n| i + n).or(noun);
+    let at = lead.map_or(i, |at| at + clause.phrase(at, NUMBER).unwrap_or(0));
+    let (n, _) = numbers::cardinal(clause.words, at).filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
     let bare = lead.is_none() && i == range.start && numbers::figures(clause.at(at)).is_none();
-    if bare {
-        return None;
-    }
-    usize::try_from(n).ok().map(Target::Position)
+    if bare { None } else { usize::try_from(n).ok().map(Target::Position) }
 }
 
 /// Where the reference ends when "from my list" and its like are left out.
 pub(crate) fn list_tail(clause: &Clause, range: Range<usize>) -> usize {
-    for i in range.start..range.end {
-        if !matches!(clause.at(i), "from" | "off" | "on" | "in" | "of" | "to" | "out") || i == range.start {
+    list_words(clause, range.clone()).map_or(range.end, |words| words.start)
+}
+
+/// The tokens of "from my list", "to the shopping list"; a date may follow them.
+pub(crate) fn list_words(clause: &Clause, range: Range<usize>) -> Option<Range<usize>> {
+    let leads = phrases!("from | off | on | in | to | out | onto | into");
+    for i in range.start + 1..range.end {
+        if !leads.contains(clause.at(i)) {
             continue;
         }
-        let mut at = i + 1;
-        while at < range.end
-            && at < i + 7
-            && (lexicon::is_article(clause.at(at))
-                || matches!(clause.at(at), "of" | "off" | "from" | "whole" | "current" | "entire")
-                || list_end(clause, at, range.end).is_none() && at < i + 4 && clause.words.is_word(at))
-        {
-            at += 1;
-        }
-        if let Some(end) = list_end(clause, at, range.end)
-            && clause.is_spent(end..range.end)
-        {
-            return i;
+        let near = clause
+            .nouns_in(i + 1..range.end.min(i + 7))
+            .find_map(|noun| Some((noun.at, list_end(clause, noun.at, range.end)?)));
+        let Some((at, end)) = near else { continue };
+        let straight = !(i + 1..at).any(|k| leads.contains(clause.at(k)) && k > i + 1 || !clause.words.is_word(k));
+        let closed = (end..range.end).all(|k| clause.date_at(k).is_some() || clause.is_spent(k..k + 1));
+        if straight && closed {
+            return Some(i..end);
         }
     }
-    range.end
+    None
 }
 
 /// The end of a word for a list at `i`: "list", "to do list", "list of things to do", "tasks".
 pub(crate) fn list_end(clause: &Clause, i: usize, end: usize) -> Option<usize> {
-    let (noun, len, plural) = lexicon::noun(clause.words, i)?;
-    if noun == Noun::Reminder && !plural
-        || noun == Noun::Task && !plural && !matches!(clause.at(i), "todo" | "to" | "to-do")
-    {
+    let noun = clause.noun_at(i)?;
+    let one = !noun.plural && !matches!(clause.at(i), "todo" | "to" | "to-do");
+    if noun.noun != Noun::List && one {
         return None;
     }
-    let mut at = i + len;
-    if noun != Noun::List && lexicon::noun(clause.words, at).is_some_and(|(next, _, _)| next == Noun::List) {
-        at += 1;
-    }
+    let next = clause.noun_at(noun.end).filter(|next| noun.noun != Noun::List && next.noun == Noun::List);
+    let mut at = next.map_or(noun.end, |next| next.end);
     if clause.at(at) == "of" {
-        while at < end && clause.words.is_word(at) {
+        while at < end && clause.words.is_word(at) && clause.date_at(at).is_none() {
             at += 1;
         }
     }
@@ -263,77 +265,85 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     let mut start = range.start;
     let mut end = list_tail(clause, range.clone());
     take_dates(clause, start..end);
-    while start < end && (clause.is_taken(start) || lexicon::is_article(clause.at(start)) && start + 1 < end) {
-        start += 1;
-    }
-    if let Some((at, len)) = inner_noun(clause, start, end) {
-        let after = connective(clause, at + len, end);
-        if clause.is_spent(start..at) || only_filters(clause, start, at) {
-            start = after;
-        } else if clause.is_spent(after..end) {
-            end = at;
+    start = skip_articles(clause, start, end);
+    for _ in 0..2 {
+        let Some(noun) = inner_noun(clause, start, end) else { break };
+        let after = connective(clause, noun.end, end);
+        if (start..noun.at).all(|i| clause.is_taken(i) || is_filter_word(clause.at(i))) {
+            start = skip_articles(clause, after, end);
         } else {
-            clause.take(at..at + len);
+            if clause.is_spent(after..end) {
+                end = noun.at;
+            }
+            clause.take(noun.at..noun.end);
+            break;
         }
     }
-    while start < end && (clause.is_taken(start) || matches!(clause.at(start), "the" | "my" | "our") && start + 1 < end)
-    {
-        start += 1;
+    if end > start + 1 && clause.at(end - 1) == "one" {
+        end -= 1;
     }
-    Some(clause.rest(start..end))
+    let name = clause.rest(start..end);
+    let bare = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).map(str::to_owned);
+    Some(bare.unwrap_or(name))
 }
 
-fn only_filters(clause: &Clause, start: usize, end: usize) -> bool {
-    (start..end).all(|i| {
-        clause.is_taken(i) || is_filter_word(clause.at(i)) || matches!(clause.at(i), "recurring" | "repeating" | "new")
-    })
+fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {
+    let small = |i: usize| clause.is_taken(i) || lexicon::is_article(clause.at(i)) && i + 1 < end;
+    (start..end).find(|i| !small(*i)).unwrap_or(end)
 }
 
 /// The word for a task that belongs to the reference: near its start, or at its end.
-fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<(usize, usize)> {
-    (start..end).filter(|i| !clause.words.is_quoted(*i)).find_map(|i| {
-        let (noun, len, _) = lexicon::noun(clause.words, i)?;
-        let first = clause.is_spent(start..i);
-        let last = clause.is_spent(i + len..end);
-        (noun == Noun::Reminder || first || last || noun == Noun::Task && clause.at(i).starts_with("task"))
-            .then_some((i, len))
+fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
+    clause.nouns_in(start..end).find(|noun| {
+        let first = clause.is_spent(start..noun.at);
+        let last = clause.is_spent(noun.end..end);
+        noun.noun == Noun::Reminder || first || last || clause.at(noun.at).starts_with("task")
     })
 }
 
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
     const CONNECTIVES: Phrases = phrases!(
-        "that i set for | that i set to | that i have for | that i have to | that i made for | i set for | \
-         i set to | i set up for | i set about | i have set for | i have for | i have to | i have about | \
-         i had for | i had about | i made for | i made to | i made about | i created for | i asked for about | \
-         which says | that says | that said | with the title | with title | with the name | with name | \
-         set for | set to | set about | set up for | in regards to | in regard to | relating to | related to | \
-         pertaining to | concerning | involving | regarding | having to do with | for me to | for me about | \
-         about my | about | called | named | titled | entitled | saying | labeled | to | for | of | on | that | \
-         which | where | : | - | , | is"
+        "that i set for | that i set to | that i have for | that i have to | that i made for | that i just made for | \
+         that are for | that were set for | that was set for | that are about | that there is | that says | that said | \
+         that tells me to | that i have | that i | i set for | i set to | i set up for | i set about | i have set for | \
+         i have for | i have to | i have about | i have | i had for | i had about | i had to | i made for | i made to | \
+         i made about | i just made about | i just made for | i just made to | i created for | i just set for | i set | \
+         which says | with the title | with title | with the name | with name | created to | created for | set for | set to | \
+         set about | set up for | so that i | so i can | so i | of when to | for when | when | in regards to | in regard to | \
+         relating to | related to | pertaining to | associated with | concerning | involving | regarding | containing | \
+         having to do with | mentioning | to remind me to | to remind me of | to remind me about | to remind me that | \
+         to remind us to | for me to | for me about | for me that | for me of | for us to | for me | me to | me of | me about | \
+         me that | about my | about | called | named | titled | entitled | saying | labeled | to | for | of | on | at | that | \
+         which | where | with | from | : | - | , | is"
     );
     let mut at = i;
-    while at < end && clause.is_taken(at) {
-        at += 1;
-    }
-    for _ in 0..2 {
-        match clause.phrase(at, CONNECTIVES).filter(|n| at + n <= end) {
-            Some(n) => at += n,
-            None => break,
-        }
+    for round in 0..3 {
         while at < end && clause.is_taken(at) {
             at += 1;
         }
+        let weak = matches!(clause.at(at), "with" | "from" | "at" | "is" | "which" | "where" | "when") && round > 0;
+        match clause.phrase(at, CONNECTIVES).filter(|n| at + n <= end && !weak) {
+            Some(n) => at += n,
+            None => break,
+        }
+    }
+    while at < end && clause.is_taken(at) {
+        at += 1;
     }
     at
 }
 
 /// Dates inside a reference say when the task is due, not what it is called.
-pub(crate) fn take_dates(clause: &mut Clause, range: Range<usize>) {
-    let spans: Vec<Range<usize>> = clause.dates.iter().map(|found| found.tokens.clone()).collect();
+fn take_dates(clause: &mut Clause, range: Range<usize>) {
+    let inside = |span: &Range<usize>| span.end > range.start && span.end <= range.end && span.start + 3 > range.start;
+    let spans: Vec<Range<usize>> = clause
+        .dates
+        .iter()
+        .map(|found| found.tokens.clone())
+        .filter(|span| inside(span) && span.len() < range.len())
+        .collect();
     for span in spans {
-        if span.start >= range.start && span.end <= range.end && span.len() < range.len() {
-            clause.take(span);
-        }
+        clause.take(span);
     }
 }

@@ -70,7 +70,12 @@ fn past_or_to(scan: &Scan, i: usize) -> Read {
         _ => numbers::cardinal(scan.words, at).filter(|(n, _)| (1..60).contains(n))?,
     };
     at += len;
-    at += usize::from(names::unit(scan.at(at)) == Some(names::Unit::Minute));
+    let unit = names::unit(scan.at(at)) == Some(names::Unit::Minute);
+    // "from 3 to 4pm" is a stretch of time.
+    if !unit && (minutes % 5 != 0 || scan.before(i) == "from") {
+        return None;
+    }
+    at += usize::from(unit);
     let before = match scan.at(at) {
         "past" | "after" => false,
         "to" | "of" | "before" | "till" | "til" => true,
@@ -149,6 +154,8 @@ fn figure_time(scan: &Scan, i: usize) -> Read {
         let n = numbers::figures(digits).filter(|_| said)?;
         if n > 24 { (n / 100, n % 100, 0) } else { (n, 0, 0) }
     };
+    let night = matches!(scan.at(end.saturating_sub(1)), "night") && hour == 12;
+    let half = if night { Half::Am } else { half };
     let exact = half == Half::Open && digits.starts_with('0') || digits.contains('h');
     let clock = clock(hour, minute, second, if exact { Half::Exact } else { half })?;
     let end = if scan.at(end) == "in" { half_after(scan, end).map_or(end, |(_, e)| e) } else { end };
@@ -185,9 +192,14 @@ fn after_at(scan: &Scan, i: usize, own: usize) -> bool {
 
 /// "at 3", "at 3 15", "tomorrow 3", "7 tomorrow evening".
 fn bare(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
+    if after_at(scan, i, own) && scan.at(i).len() >= 3 && scan.closes(i + 1) {
+        let n = numbers::figures(scan.at(i)).filter(|n| (100..2400).contains(n))?;
+        return Some((clock(n / 100, n % 100, 0, Half::Open)?, i + 1));
+    }
     let hour = numbers::figures(scan.at(i)).filter(|n| (1..=24).contains(n))?;
     let minute = numbers::figures(scan.at(i + 1)).filter(|n| scan.at(i + 1).len() == 2 && *n < 60);
-    let beside_day = parts.names_day() || parts.part.is_some();
+    let day_number = parts.weekday.is_some() && parts.day.is_none() && hour > 12;
+    let beside_day = (parts.names_day() || parts.part.is_some()) && !day_number;
     if after_at(scan, i, own) || beside_day {
         if let Some(minute) = minute.filter(|_| scan.closes(i + 2)) {
             return Some((clock(hour, minute, 0, Half::Open)?, i + 2));
@@ -216,7 +228,7 @@ fn spelled(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
         return Some((clock(hour, minute, 0, half)?, end));
     }
     let context = after_at(scan, i, own) || parts.names_day() || parts.part.is_some() || before_part(scan, end);
-    let whole = minute > 0 && scan.is_whole(i, end);
+    let whole = minute > 0 && scan.is_whole(i, end) || minute >= 10 && minute % 5 == 0 && end == scan.end;
     let fits = context && scan.closes(end) && names::unit(scan.at(end)).is_none() || whole;
     fits.then_some((clock(hour, minute, 0, Half::Open)?, end))
 }
@@ -237,6 +249,9 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     let today = scan.today();
     if matches!(word, "tonight" | "tonite" | "tonight's" | "tonights") {
         return Some((Piece::PartOf(today, Part::Night), i + 1));
+    }
+    if matches!(word, "am" | "pm") && parts.day.is_some() && parts.clock.is_none() {
+        return Some((Piece::Part(if word == "am" { Part::Morning } else { Part::Afternoon }), i + 1));
     }
     if matches!(word, "eod" | "cob") {
         return Some((Piece::Part(Part::End), i + 1));

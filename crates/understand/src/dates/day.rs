@@ -120,7 +120,7 @@ fn year(scan: &Scan, i: usize) -> (Option<i16>, usize) {
 }
 
 /// "Feb 18", "February twenty second", "march first", "nov/2", "Oct2".
-fn month_and_day(scan: &Scan, i: usize) -> Read {
+pub(crate) fn month_and_day(scan: &Scan, i: usize) -> Read {
     let word = scan.at(i);
     if let Some(cut) = word.find(|c: char| c.is_ascii_digit()).filter(|cut| *cut >= 3) {
         let (name, digits) = (word.get(..cut)?, word.get(cut..)?);

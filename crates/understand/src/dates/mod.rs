@@ -163,6 +163,11 @@ impl Parts {
         self.day.is_some() || self.weekday.is_some() || self.repeat.is_some()
     }
 
+    /// Whether nothing but a time of day is said.
+    pub(crate) fn is_clock_only(&self) -> bool {
+        self.clock.is_some() && self.part.is_none() && !self.names_day() && self.instant.is_none()
+    }
+
     /// Takes over what another expression of the same sentence adds; `false` where both say the same kind of thing.
     pub(crate) fn complete(&mut self, other: &Self) -> bool {
         let fits = self.instant.is_none()
@@ -172,7 +177,10 @@ impl Parts {
             && !(self.clock.is_some() && other.clock.is_some())
             && !(self.part.is_some() && other.part.is_some());
         if !fits {
-            return false;
+            // "8am and 6pm daily": the repetition holds for both.
+            let adds = self.repeat.is_none() && other.repeat.is_some() && self.instant.is_none() && self.day.is_none();
+            self.repeat = if adds { other.repeat.clone() } else { self.repeat.take() };
+            return adds;
         }
         self.day = self.day.or(other.day);
         self.weekday = self.weekday.or(other.weekday);
@@ -211,18 +219,36 @@ const LEADS: Phrases = phrases!(
      beginning | due on | due by | due at | due for | due | some time | sometime | scheduled for | as of | \
      by the | in the | on the | at the | for the | of the | from the | during the | before the | until the | \
      till the | on | at | @ | by | before | after | for | from | in | until | till | til | around | during | \
-     within | of | early | late | later | first thing | coming | the | through | circa"
+     within | of | early | late | later | first thing | all | over the | over | in about | in around | in like | within the | at about | coming | the | through | circa"
 );
 
 fn lead(scan: &Scan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
-        match scan.phrase(i, LEADS) {
+        match scan.phrase(i, LEADS).filter(|n| leads(scan, i, *n)) {
             Some(n) => i += n,
             None => break,
         }
     }
     i
+}
+
+/// Whether a word that may lead to a date does so here: "on at 9" and "in tomorrow" belong to what was said before.
+fn leads(scan: &Scan, i: usize, n: usize) -> bool {
+    let next = scan.at(i + n);
+    match scan.at(i) {
+        "beginning" => next != "of",
+        "on" | "in" if n == 1 => {
+            let relative = names::is_today(next) || names::is_tomorrow(next) || matches!(next, "tonight" | "tonite");
+            !relative && !matches!(next, "at" | "by" | "before" | "for" | "every" | "from")
+        }
+        "early" | "late" | "later" => {
+            matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow") || names::part(next).is_some()
+        }
+        "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
+        "all" => matches!(next, "this" | "next" | "day" | "week"),
+        _ => true,
+    }
 }
 
 /// Words and marks that may stand between two pieces.
@@ -231,7 +257,7 @@ fn link(scan: &Scan, start: usize) -> usize {
     for _ in 0..3 {
         match scan.at(i) {
             "," | "-" | "–" | "." => i += 1,
-            _ => match scan.phrase(i, LEADS) {
+            _ => match scan.phrase(i, LEADS).filter(|n| leads(scan, i, *n)) {
                 Some(n) => i += n,
                 None => break,
             },
@@ -247,6 +273,10 @@ fn expression(scan: &Scan, start: usize) -> Option<Found> {
         let first = end == start;
         let i = if first { lead(scan, start) } else { link(scan, end) };
         let own = if first { start } else { end };
+        if !first && let Some(next) = other_weekday(scan, end, &parts) {
+            end = next;
+            continue;
+        }
         let read = (own..=i).rev().find_map(|at| piece(scan, at, own, &parts));
         let Some((piece, next)) = read else { break };
         if !parts.add(piece) || next <= end {
@@ -257,10 +287,16 @@ fn expression(scan: &Scan, start: usize) -> Option<Found> {
     (end > start).then(|| Found { tokens: start..tail(scan, end), parts })
 }
 
+/// "and Friday" after a weekday: a second day, which a single date has no room for.
+fn other_weekday(scan: &Scan, i: usize, parts: &Parts) -> Option<usize> {
+    let linked = matches!(scan.at(i), "and" | "or" | "&") && parts.weekday.is_some() && parts.clock.is_none();
+    (linked && names::weekday(scan.at(i + 1)).is_some()).then_some(i + 2)
+}
+
 /// Zones and small words after a time belong to it; the time stays on the clock of the user.
 fn tail(scan: &Scan, end: usize) -> usize {
     const TAILS: Phrases = phrases!(
-        "eastern time | pacific time | central time | mountain time | local time | est | edt | cst | cdt | mst | \
+        "eastern time | eastern | at the latest | starting now | starting today | pacific time | central time | mountain time | local time | est | edt | cst | cdt | mst | \
          mdt | pst | pdt | gmt | utc | sharp | or so | on the dot | exactly"
     );
     scan.phrase(end, TAILS).map_or(end, |n| end + n)

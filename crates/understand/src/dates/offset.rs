@@ -94,7 +94,11 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if led && let Some(piece) = minutes_alone(scan, i) {
         return Some(piece);
     }
-    let (distance, end) = distance(scan, i)?;
+    let (distance, end) = distance(scan, i).or_else(|| {
+        // "the day after Thanksgiving"
+        let n = scan.phrase(i, phrases!("the day | day | the night | night"))?;
+        Some((Distance { days: 1, ..Distance::default() }, i + n))
+    })?;
     if let Some(n) = scan.phrase(end, phrases!("from now | later | hence | from today")) {
         return piece(scan, distance, end + n);
     }

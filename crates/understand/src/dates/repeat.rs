@@ -28,11 +28,21 @@ pub(crate) struct Repeat {
     pub(crate) month_day: Option<i8>,
     /// The part of the day it names itself ("every morning").
     pub(crate) part: Option<names::Part>,
+    /// Whether the day is left to the first date.
+    anchored: bool,
 }
 
 impl Repeat {
     fn new(frequency: Frequency, interval: i64) -> Self {
-        Self { frequency, interval: interval.clamp(1, 9999), days: Vec::new(), nth: None, month_day: None, part: None }
+        Self {
+            frequency,
+            interval: interval.clamp(1, 9999),
+            days: Vec::new(),
+            nth: None,
+            month_day: None,
+            part: None,
+            anchored: false,
+        }
     }
 
     fn weekly(days: Vec<Weekday>, interval: i64) -> Self {
@@ -52,6 +62,8 @@ impl Repeat {
             return true;
         }
         if self.days.is_empty() && !other.days.is_empty() {
+            // "weekly, every Friday": the first date says the day.
+            self.anchored = other.days.len() == 1 && other.interval == 1;
             self.days = other.days;
         }
         self.interval = self.interval.max(other.interval);
@@ -74,7 +86,7 @@ impl Repeat {
         if self.interval > 1 {
             rule.push_str(&format!(";INTERVAL={}", self.interval));
         }
-        if !self.days.is_empty() {
+        if !self.days.is_empty() && !self.anchored {
             let nth = self.nth.map(|n| n.to_string()).unwrap_or_default();
             let days: Vec<String> = self.days.iter().map(|day| format!("{nth}{}", short(*day))).collect();
             rule.push_str(&format!(";BYDAY={}", days.join(",")));
@@ -218,6 +230,7 @@ fn day_list(scan: &Scan, start: usize) -> Option<(Vec<Weekday>, usize)> {
     let mut days = vec![first];
     let mut end = start + 1;
     if matches!(scan.at(end), "through" | "thru" | "to" | "-")
+        && scan.before(start) != "from"
         && let Some((last, _)) = names::weekday(scan.at(end + 1))
     {
         return Some((from_to(first, last), end + 2));

@@ -90,7 +90,7 @@ fn month_start(today: Date, month: i8, year: Option<i16>, by: i64) -> Option<Dat
 }
 
 fn year_after(scan: &Scan, i: usize) -> Option<(i16, usize)> {
-    let i = i + usize::from(matches!(scan.at(i), "," | "of"));
+    let i = i + usize::from(matches!(scan.at(i), "," | "of" | "/"));
     let year = calendar::year(scan.at(i)).filter(|_| scan.at(i).len() == 4)?;
     Some((year, i + 1))
 }
@@ -253,6 +253,9 @@ fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
 /// "March", "in May", "next June", "March 2027", "2027 March".
 fn named_month(scan: &Scan, i: usize, own: usize, month: i8, which: bool) -> Option<(Piece, usize)> {
     let name = i + usize::from(which);
+    if day::month_and_day(scan, name).is_some() {
+        return None;
+    }
     let led = i > own
         && matches!(
             scan.before(i),
@@ -266,6 +269,6 @@ fn named_month(scan: &Scan, i: usize, own: usize, month: i8, which: bool) -> Opt
         return None;
     }
     debug_assert!(start.month() == month);
-    let due = if start < scan.today() && scan.today() < end { calendar::plus_days(end, -1)? } else { start };
+    let due = if !year && start < scan.today() && scan.today() < end { calendar::plus_days(end, -1)? } else { start };
     Some((span(start, end, due), next))
 }

@@ -1,0 +1,44 @@
+//! Verbs that change a task: "change", "update", "move", "postpone".
+
+use model::task::Priority;
+
+use super::{Act, Guess};
+use crate::clause::Clause;
+use crate::lexicon::Verb;
+use crate::phrases::phrases;
+use crate::update::Change;
+
+pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
+    let noun = clause.has_noun();
+    let next = clause.at(i + 1);
+    if clause.is_foreign() || !noun && is_other(clause, i) {
+        return None;
+    }
+    if matches!(clause.at(i), "prioritize" | "prioritise") {
+        return Some((Act::Update(Change::Priority(Priority::High), i + 1, clause.end), 0.85));
+    }
+    if clause.at(i) == "update" && next == "me" {
+        return noun.then_some((Act::List(i + 2), 0.7));
+    }
+    let known = matches!(next, "it" | "that" | "this") || clause.words.is_quoted(i + 1);
+    let to = clause.has(phrases!("to | by | until | till | for | with | from"));
+    let moved = verb == Verb::Move
+        && clause.has(phrases!("minutes | minute | hour | hours | day | days | week | weeks | month"));
+    let confidence = match (noun, !clause.dates.is_empty() || known || moved, to) {
+        (true, _, _) => 0.95,
+        (_, true, true) => 0.85,
+        (_, true, false) | (_, false, true) => 0.65,
+        _ => return None,
+    };
+    let change = if verb == Verb::Move { Change::Due } else { Change::Any };
+    let body = i + 1 + usize::from(matches!(next, "back" | "up"));
+    Some((Act::Update(change, body, clause.end), confidence))
+}
+
+/// Without a word for a task these speak of something else: "switch to …", "convert …", "change that".
+fn is_other(clause: &Clause, i: usize) -> bool {
+    let verb = phrases!("switch | swap | convert | fix | correct | replace").contains(clause.at(i));
+    let nothing = clause.at(i + 1) == "to" || i + 2 >= clause.end;
+    let way = clause.phrase(i + 1, phrases!("the way | your | you | on | the subject | the topic")).is_some();
+    verb && !clause.words.is_quoted(i + 1) || nothing || way
+}

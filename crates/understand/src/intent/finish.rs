@@ -1,0 +1,151 @@
+//! Verbs that end a task: deleting it, completing it, and saying that it is done.
+
+use super::{Act, Guess, verb_at};
+use crate::attributes;
+use crate::clause::Clause;
+use crate::lexicon;
+use crate::phrases::{Phrases, phrases};
+use crate::reading::Field;
+use crate::scope;
+use crate::update::Change;
+
+pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
+    if let Some((field, after)) = cleared_field(clause, i + 1) {
+        return Some((Act::Update(Change::Clear(field), after, clause.end), 0.9));
+    }
+    if matches!(clause.at(i), "stop" | "undo" | "silence" | "void") {
+        let reminding = clause.has_noun() || clause.has(phrases!("reminding | remind | alerting"));
+        return reminding.then_some((Act::Delete(i + 1, clause.end), 0.8));
+    }
+    const RATHER: Phrases = phrases!(
+        "replace it with | and replace with | reschedule it | and reschedule | change it to | and change to | \
+         and change it | and set it for | and reset for | and reset it | move it to"
+    );
+    if clause.has_noun()
+        && let Some((at, _)) = clause.seek(i + 1, RATHER)
+    {
+        return Some((Act::Update(Change::Replace(at), i + 1, clause.end), 0.7));
+    }
+    if clause.is_foreign() && !is_remind(clause, i + 1) || scope::is_media(clause) {
+        return None;
+    }
+    let plain = matches!(clause.at(i), "delete" | "remove" | "erase");
+    let confidence = match (clause.has_noun(), plain) {
+        (true, _) => 0.96,
+        (_, true) => 0.82,
+        _ => 0.7,
+    };
+    Some((Act::Delete(i + 1, clause.end), confidence))
+}
+
+/// "cancel remind for …".
+fn is_remind(clause: &Clause, i: usize) -> bool {
+    clause.at(i + usize::from(lexicon::is_article(clause.at(i)))) == "remind"
+}
+
+/// "the due date from …": the field to empty and where the task is named.
+fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
+    let at = i + usize::from(lexicon::is_article(clause.at(i)));
+    let fields = [
+        (Field::Due, phrases!("due date | deadline | due time")),
+        (Field::Description, phrases!("description | notes | note | details")),
+        (Field::Recurrence, phrases!("recurrence | repetition | repeat")),
+        (Field::Tags, phrases!("tags | tag | labels")),
+    ];
+    let (field, n) = fields.iter().find_map(|(field, names)| clause.phrase(at, *names).map(|n| (*field, n)))?;
+    let (of, m) = clause.seek(at + n, phrases!("from | of | for | on | off")).filter(|(of, _)| *of <= at + n + 1)?;
+    Some((field, of + m))
+}
+
+pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
+    let (off, _) = clause.seek(i + 1, phrases!("off | out of | from | out | of"))?;
+    let last = clause.at(off) == "off" && off + 1 >= clause.end;
+    (clause.has_noun() || last).then_some((Act::Delete(i + 1, clause.end), 0.9))
+}
+
+pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
+    let noun = clause.has_noun();
+    if clause.is_foreign() || clause.at(i) == "close" && !noun {
+        return None;
+    }
+    let urgent = (i + 1..clause.end).any(|k| attributes::priority_at(clause, k).is_some());
+    if clause.at(i) == "finish" && !noun && (!clause.dates.is_empty() || urgent) {
+        return Some((Act::Create(crate::create::Form::Rest, i), 0.6));
+    }
+    Some((Act::Complete(i + 1, clause.end), if noun { 0.94 } else { 0.82 }))
+}
+
+pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
+    const NOT: Phrases = phrases!(
+        "as not done | as not complete | as not completed | as incomplete | as pending | as undone | as open | \
+         as unfinished | as to do | as todo | as not finished | not done | incomplete | pending | undone"
+    );
+    let is_mark = clause.at(i) == "mark";
+    if is_mark && clause.seek(i + 1, NOT).is_some() {
+        return Some((Act::Update(Change::Reopen, i + 1, clause.end), 0.9));
+    }
+    if is_mark && let Some((_, priority)) = attributes::closing_priority(clause, i + 1) {
+        return Some((Act::Update(Change::Priority(priority), i + 1, clause.end), 0.9));
+    }
+    if matches!(clause.at(i + 1), "off" | "out") {
+        return Some((Act::Complete(i + 2, clause.end), 0.93));
+    }
+    if let Some(guess) = marked_done(clause, i) {
+        return Some(guess);
+    }
+    match clause.at(i) {
+        "mark" | "tick" if clause.has_noun() => Some((Act::Complete(i + 1, clause.end), 0.7)),
+        "check" if clause.has_noun() => Some((Act::List(i + 1), 0.85)),
+        _ => None,
+    }
+}
+
+/// "mark … as done", "cross … off the list".
+fn marked_done(clause: &Clause, i: usize) -> Guess {
+    let done = phrases!("done | complete | completed | finished | finish | off");
+    let k = (i + 1..clause.end).find(|k| done.contains(clause.at(*k)))?;
+    let off = clause.at(k) == "off";
+    if !off && clause.at(i) != "mark" {
+        return None;
+    }
+    let end = if matches!(clause.before(k), "as" | "is" | "to") { k - 1 } else { k };
+    Some((Act::Complete(i + 1, if off && k + 1 < clause.end { clause.end } else { end }), 0.94))
+}
+
+/// "I finished …", "done with …", "… is done", "the first and third are done".
+pub(super) fn done(clause: &Clause, i: usize) -> Guess {
+    const DONE: Phrases = phrases!(
+        "i have already finished | i've already finished | i already finished | i already completed | i already did | \
+         i just finished | i just completed | i just did | i have finished with | i have finished | i've finished | \
+         i have completed | i've completed | i have done | i've done | i finished with | i finished | i completed | \
+         i did | i'm done with | im done with | i am done with | i'm finished with | i am finished with | \
+         we finished | we completed | all done with | done with | finished with | finished | completed | \
+         already finished | already completed | already did | already done | already complete | done :"
+    );
+    if let Some(n) = clause.phrase(i, DONE) {
+        let listing =
+            matches!(clause.at(i), "completed" | "finished") && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
+        let asked = clause.has(phrases!("remind me | be reminded")) || clause.words.at(clause.end) == "?";
+        let fits = !listing && !asked && !clause.is_foreign() && i + n < clause.end;
+        let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
+        return fits.then_some((Act::Complete(i + n, end), 0.85));
+    }
+    is_done(clause, i)
+}
+
+fn is_done(clause: &Clause, i: usize) -> Guess {
+    const ENDS: Phrases = phrases!(
+        "is done | are done | is complete | are complete | is completed | are completed | is finished | are finished | \
+         was done | has been done | have been done | has been completed | have been completed | is already done | done"
+    );
+    const ASKS: Phrases = phrases!(
+        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | where | \
+         i | add | check | until | once | after"
+    );
+    if ASKS.contains(clause.at(i)) {
+        return None;
+    }
+    let (at, _) = clause.seek(i + 1, ENDS).filter(|(at, n)| at + n == clause.end)?;
+    let short = clause.at(at) == "done" && (at - i > 4 || verb_at(clause, i).is_some());
+    (!short && !clause.is_foreign()).then_some((Act::Complete(i, at), 0.8))
+}

@@ -1,0 +1,128 @@
+//! Commands that are recognised by a phrase as a whole: "remember to …", "get rid of …", "todo: …".
+
+use model::task::Priority;
+
+use super::{Act, Guess, verb_at};
+use crate::attributes;
+use crate::clause::Clause;
+use crate::create::Form;
+use crate::lexicon::{Noun, Verb};
+use crate::phrases::{Phrases, phrases};
+use crate::update::Change;
+
+pub(super) fn read(clause: &Clause, i: usize) -> Guess {
+    stated(clause, i)
+        .or_else(|| remember(clause, i))
+        .or_else(|| gone(clause, i))
+        .or_else(|| instead(clause, i))
+        .or_else(|| label(clause, i))
+        .or_else(|| reminder_first(clause, i))
+}
+
+/// "lower the priority of …", "the report is urgent", "call it …".
+fn stated(clause: &Clause, i: usize) -> Guess {
+    let end = clause.end;
+    let direction = [
+        (Priority::Low, phrases!("lower the priority of | decrease the priority of | deprioritize")),
+        (Priority::High, phrases!("raise the priority of | increase the priority of")),
+    ];
+    if let Some((priority, n)) = direction.iter().find_map(|(p, list)| clause.phrase(i, *list).map(|n| (*p, n))) {
+        return Some((Act::Update(Change::Priority(priority), i + n, end), 0.88));
+    }
+    if let Some(n) =
+        clause.phrase(i, phrases!("call it | name it | call that")).filter(|n| i + n < end && clause.dates.is_empty())
+    {
+        return Some((Act::Update(Change::NewName(i + n), i + 1, i + 2), 0.6));
+    }
+    let (at, priority) = attributes::closing_priority(clause, i + 1)?;
+    let statement = matches!(clause.before(at), "is" | "are")
+        && at <= i + 6
+        && !matches!(clause.at(i), "what" | "which" | "who" | "how" | "it" | "this");
+    (statement && !clause.is_foreign()).then_some((Act::Update(Change::Priority(priority), i, at - 1), 0.6))
+}
+
+fn remember(clause: &Clause, i: usize) -> Guess {
+    const REMEMBER: Phrases = phrases!(
+        "remember to | remember that i need to | remember that i have to | remember i need to | remember i have to | \
+         don't let me forget to | don't let me forget about | don't let me forget | dont let me forget to | \
+         dont let me forget | do not let me forget to | do not let me forget | don't forget to | dont forget to | \
+         do not forget to | i must remember to | i should remember to | i can't forget to | i cannot forget to | \
+         i don't want to forget to | i dont want to forget to | i do not want to forget to | i don't want to forget | \
+         i dont want to forget | i don't want to miss | i dont want to miss | can't forget to | can't forget | \
+         i can't forget | i must not forget to | i mustn't forget to | i shouldn't forget to | help me remember to | \
+         help me remember | me remember to | make a note to | make a note that | make a note of | make a note | \
+         take a note to | note to self to | note to self | note that i need to | make sure i don't forget to | \
+         make sure i remember to | make sure i | keep in mind to | be reminded to | be reminded of | be reminded about | \
+         be reminded that | be reminded | i need reminding to | i need reminding about | i need reminding | \
+         i need help remembering to | i would like to be reminded | need reminding to"
+    );
+    let n = clause.phrase(i, REMEMBER)?;
+    if verb_at(clause, i + n) == Some(Verb::Remind) && clause.at(i + n + 1) == "me" {
+        return super::at(clause, i + n);
+    }
+    // "I don't want to forget X, remind me at 5": the reminder is the command, X is its title.
+    let asked = clause.seek(i + n, phrases!("remind me | alert me"));
+    if let Some((at, _)) = asked {
+        return Some((Act::Create(Form::Preamble, at + 2), 0.85));
+    }
+    Some((Act::Create(Form::Rest, i + n), 0.92))
+}
+
+fn gone(clause: &Clause, i: usize) -> Guess {
+    const GONE: Phrases = phrases!(
+        "get rid of | get rid off | throw away | throw out | toss | do away with | turn off | shut off | switch off | take away | no more | \
+         i no longer need to be reminded | i no longer need to | i no longer need a | i no longer need | \
+         i know longer need | no longer need | i won't need | i wont need | i won't be needing | i will not need | \
+         i don't need to be reminded | i dont need to be reminded | i do not need to be reminded | \
+         i don't want to be reminded | i dont want to be reminded | i do not want to be reminded | \
+         i don't need | i dont need | i do not need | i don't want | i dont want | no need to remind me | \
+         don't remind me | dont remind me | do not remind me | stop reminding me | forget about | forget"
+    );
+    let n = clause.phrase(i, GONE)?;
+    let last = clause.at(i + n - 1);
+    let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun != Noun::List || clause.at(i) == "get");
+    let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss");
+    let sure =
+        if off { reminder } else { clause.has_noun() || matches!(last, "me" | "reminded") || clause.at(i) == "get" };
+    let lead = clause.phrase(i + n, phrases!("to be reminded | to | about | of | a | any")).unwrap_or(0);
+    (sure && !clause.is_foreign()).then_some((Act::Delete(i + n + lead, clause.end), 0.85))
+}
+
+/// "Instead of Friday, remind me on Thursday …".
+fn instead(clause: &Clause, i: usize) -> Guess {
+    let n = clause.phrase(i, phrases!("instead of | rather than"))?;
+    let about = clause.has_noun() || clause.has(phrases!("remind me | reminding me | alert me | alerting me"));
+    about.then_some((Act::Update(Change::Instead, i + n, clause.end), 0.75))
+}
+
+/// "todo: …", "new task …".
+fn label(clause: &Clause, i: usize) -> Guess {
+    let labels = phrases!(
+        "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | new todo | \
+         new to-do | new to do | new reminder | todo | to-do"
+    );
+    let n = clause.phrase(i, labels)?;
+    let bare = clause.words.is_word(i + 1)
+        && clause.noun_at(i + 1).is_none()
+        && clause.date_at(i + 1).is_none()
+        && !matches!(clause.at(i + 1), "list" | "lists" | "for" | "please");
+    (n > 1 || bare).then_some((Act::Create(Form::Rest, i + n), 0.93))
+}
+
+/// "Reminder to …", "daily reminder for …", "reminder me to …" (for "remind me to").
+fn reminder_first(clause: &Clause, i: usize) -> Guess {
+    let mut at = i;
+    while matches!(clause.at(at), "new" | "recurring" | "repeating" | "set" | "another")
+        || clause.date_at(at).is_some_and(|found| found.parts.repeat.is_some())
+    {
+        at += 1;
+    }
+    let noun = clause.noun_at(at).filter(|noun| noun.noun == Noun::Reminder && !noun.plural)?;
+    if clause.at(noun.end) == "me" {
+        return Some((Act::Create(Form::Remind, noun.end + 1), 0.9));
+    }
+    let fits = matches!(clause.at(noun.end), "to" | "for" | "about" | "that" | "," | "of" | "needed")
+        || clause.words.is_word(noun.end) && clause.words.at(clause.end) != "?";
+    let listed = matches!(clause.at(noun.end), "list" | "lists");
+    (fits && !listed && noun.end < clause.end).then_some((Act::Create(Form::Make, i), 0.85))
+}

@@ -1,0 +1,231 @@
+//! Verbs that ask for a new task or a reminder: "remind", "add", "put", "set".
+
+use super::{Act, Guess};
+use crate::attributes;
+use crate::clause::{Clause, Named};
+use crate::create::Form;
+use crate::dates::Frequency;
+use crate::lexicon::{self, Noun};
+use crate::phrases::phrases;
+use crate::scope;
+use crate::update::Change;
+
+const INSTEAD: crate::phrases::Phrases = phrases!("instead of | rather than | instead");
+
+pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
+    let who = clause.at(i + 1);
+    let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee");
+    let body = i + if me { 2 } else { 1 };
+    if matches!(clause.at(i), "alert" | "notify") && !can_be_alert(clause, i, me) {
+        return None;
+    }
+    if asks_back(clause, body) {
+        return Some((Act::List(body), 0.8));
+    }
+    if clause.has(INSTEAD) || not_then(clause) {
+        return Some((Act::Update(Change::Instead, body, clause.end), 0.85));
+    }
+    if for_existing(clause, body) {
+        return Some((Act::Remind(body), 0.9));
+    }
+    Some(if me { (Act::Create(Form::Remind, body), 0.97) } else { (Act::Create(Form::RemindOther, body), 0.85) })
+}
+
+/// "alert me at 5", "alert Bob an hour before …"; not "alert me if it rains".
+fn can_be_alert(clause: &Clause, i: usize, me: bool) -> bool {
+    let timed = !clause.dates.is_empty() || clause.has(phrases!("before | ahead | prior"));
+    let about = me && matches!(clause.at(i + 2), "to" | "about" | "that" | "when" | "of" | "for");
+    (timed || about) && !clause.has(phrases!("if")) && !scope::is_warning(clause)
+}
+
+/// "remind me what I have to do" asks for the list.
+fn asks_back(clause: &Clause, body: usize) -> bool {
+    let phrase = phrases!(
+        "what | which | how | who | of what | of my reminders | of my tasks | about my reminders | of the things | \
+         of everything | the things | when is | when are | when do | when does | when was | of all my"
+    );
+    let upcoming = clause.phrase(body, phrases!("to the next upcoming reminder | of upcoming reminders")).is_some();
+    clause.phrase(body, phrase).is_some() || upcoming
+}
+
+/// "tomorrow night, not tonight".
+fn not_then(clause: &Clause) -> bool {
+    clause.dates.iter().any(|found| {
+        let start = found.tokens.start;
+        clause.before(start) == "not" && start > clause.start + 4
+    })
+}
+
+/// "about the milk task", "every 30 minutes about …, 3 times".
+fn for_existing(clause: &Clause, body: usize) -> bool {
+    let Some((at, n)) = clause.seek(body, phrases!("about | of | for")) else { return false };
+    let before_to = clause.seek(body, phrases!("to")).is_none_or(|(to, _)| to > at);
+    let named = clause.nouns_in(at + n..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural);
+    let repeats = |minutely: bool| {
+        let fits = |frequency| !minutely || frequency == Frequency::Minutely;
+        clause.dates.iter().any(|found| found.parts.repeat.as_ref().is_some_and(|repeat| fits(repeat.frequency)))
+    };
+    let it = clause.phrase(at + n, phrases!("it | that one | this one | that | this")).is_some_and(|len| {
+        let after = at + n + len;
+        after == clause.end || clause.date_at(after).is_some()
+    });
+    before_to && (named || it || repeats(true) || clause.has(phrases!("times")) && repeats(false))
+}
+
+pub(super) fn add(clause: &Clause, i: usize) -> Guess {
+    let after = i + 1 + usize::from(lexicon::is_article(clause.at(i + 1)));
+    let to = clause.has(phrases!("to | on | for"));
+    if matches!(clause.at(after), "tag" | "tags" | "label") && to {
+        return Some((Act::Update(Change::Tags, after + 1, clause.end), 0.9));
+    }
+    if matches!(clause.at(after), "description" | "deadline" | "due") && to {
+        return Some((Act::Update(Change::Any, i + 1, clause.end), 0.85));
+    }
+    if matches!(clause.at(after), "note" | "notes" | "comment")
+        && matches!(clause.at(after + 1), "to" | "on" | "for")
+        && clause.at(after + 2) != "self"
+    {
+        return Some((Act::Update(Change::Note, after + 2, clause.end), 0.85));
+    }
+    if to_reminder(clause, i).is_some() {
+        return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
+    }
+    if clause.is_foreign() {
+        return None;
+    }
+    Some((Act::Create(Form::Add, i + 1), if clause.has_noun() { 0.96 } else { 0.88 }))
+}
+
+/// "add … to the chores reminder" changes that reminder: where its name begins.
+pub(crate) fn to_reminder(clause: &Clause, i: usize) -> Option<usize> {
+    let to = (i + 2..clause.end).find(|k| {
+        let reminder =
+            clause.noun_in(k + 1..clause.end.min(k + 7)).filter(|noun| noun.noun == Noun::Reminder && !noun.plural);
+        let straight =
+            reminder.is_some_and(|noun| !(k + 1..noun.at).any(|m| matches!(clause.at(m), "to" | "for" | "about")));
+        matches!(clause.at(*k), "to" | "in" | "on") && straight
+    })?;
+    clause.noun_in(i..to).is_none().then_some(to + 1)
+}
+
+pub(super) fn put(clause: &Clause, i: usize) -> Guess {
+    let on_list = clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into")) || clause.at(i) == "note");
+    if on_list && clause.at(i + 1) != "that" {
+        let near = clause.noun_in(i + 1..clause.end.min(i + 5));
+        let reminder =
+            near.is_some_and(|noun| noun.noun != Noun::List && !matches!(clause.before(noun.at), "of" | "my"));
+        let form = if reminder { Form::Make } else { Form::Add };
+        return Some((Act::Create(form, i + 1 + usize::from(clause.at(i + 1) == "down")), 0.93));
+    }
+    let down = phrases!(
+        "write down that i need to | write down to | write down | jot down to | jot down | put down to | put down | \
+         note down to | note down"
+    );
+    Some((Act::Create(Form::Rest, i + clause.phrase(i, down)?), 0.75))
+}
+
+pub(super) fn make(clause: &Clause, i: usize) -> Guess {
+    if clause.at(i) == "do" {
+        return (clause.at(i + 1) == "remind").then(|| remind(clause, i + 1))?;
+    }
+    set_done(clause, i)
+        .or_else(|| set_field(clause, i))
+        .or_else(|| made_urgent(clause, i))
+        .or_else(|| made_due(clause, i))
+        .or_else(|| made_of_noun(clause, i))
+}
+
+fn made_of_noun(clause: &Clause, i: usize) -> Guess {
+    let noun = clause.noun_in(i + 1..clause.end)?;
+    let verb = clause.at(i);
+    if matches!(verb, "have" | "need" | "want" | "give" | "send" | "get") && !asks_for_new(clause, i, noun) {
+        let asked = matches!(verb, "give" | "send" | "need" | "want") && !scope::is_media(clause);
+        return asked.then_some((Act::List(i + 1), 0.75));
+    }
+    if noun.noun == Noun::List {
+        return of_list(clause, i, noun);
+    }
+    if about_task(clause, noun.end) {
+        return Some((Act::Remind(noun.end), 0.88));
+    }
+    let definite = matches!(clause.at(i + 1), "my" | "the" | "that" | "this") && verb == "make";
+    let moved = verb == "set"
+        && matches!(clause.at(i + 1), "my" | "the" | "that")
+        && clause.has(phrases!("to"))
+        && clause.at(noun.end) != "to"
+        && clause.has(phrases!("from"));
+    if clause.has(INSTEAD) || definite || moved {
+        let change = if clause.has(INSTEAD) { Change::Instead } else { Change::Any };
+        return Some((Act::Update(change, i + 1, clause.end), 0.7));
+    }
+    Some((Act::Create(Form::Make, i + 1), 0.94))
+}
+
+/// "give me a reminder", "I need a reminder to …" ask for a new one, "give me my reminders" for those that exist.
+fn asks_for_new(clause: &Clause, i: usize, noun: Named) -> bool {
+    let told = matches!(clause.at(noun.end), "to" | "that" | "about")
+        || clause.date_at(noun.at.saturating_sub(1)).is_some_and(|found| found.parts.repeat.is_some());
+    let definite = (i + 1..noun.at).any(|k| matches!(clause.at(k), "my" | "all" | "the" | "any" | "these" | "details"));
+    let article = (i + 1..noun.at).any(|k| matches!(clause.at(k), "a" | "an" | "another" | "new"));
+    noun.noun != Noun::List && (!noun.plural && article || told && !definite)
+}
+
+/// "create a list", "make sure my list is clear".
+fn of_list(clause: &Clause, i: usize, noun: Named) -> Guess {
+    if !matches!(clause.at(i), "create" | "make" | "set" | "start" | "new") {
+        return None;
+    }
+    let cleared = clause.has(phrases!("clear | cleared | empty"));
+    Some(if cleared { (Act::Delete(noun.at, clause.end), 0.7) } else { (Act::Create(Form::Make, i + 1), 0.75) })
+}
+
+/// "set a reminder for the dentist task …".
+fn about_task(clause: &Clause, after: usize) -> bool {
+    let task = |noun: Named| noun.noun == Noun::Task && !noun.plural && matches!(clause.at(noun.at), "task" | "todo");
+    matches!(clause.at(after), "for" | "about" | "on") && clause.nouns_in(after + 1..clause.end).any(task)
+}
+
+/// "set the priority of …", "set the due date …", "set X to high priority".
+fn set_field(clause: &Clause, i: usize) -> Guess {
+    const FIELDS: crate::phrases::Phrases = phrases!("priority | due date | deadline | description | title | status");
+    if !matches!(clause.at(i), "set" | "make" | "give" | "put") {
+        return None;
+    }
+    let at = i + 1 + usize::from(lexicon::is_article(clause.at(i + 1)));
+    let possessive =
+        (i + 1..clause.end.min(i + 6)).any(|k| clause.at(k).ends_with("'s") && clause.phrase(k + 1, FIELDS).is_some());
+    let valued = clause.seek(i + 2, phrases!("to | as")).is_some_and(|(to, n)| {
+        attributes::priority_at(clause, to + n).is_some_and(|(_, len)| clause.is_spent(to + n + len..clause.end))
+    });
+    let field = clause.phrase(at, FIELDS).is_some() || possessive || valued;
+    field.then_some((Act::Update(Change::Any, i + 1, clause.end), 0.9))
+}
+
+/// "set the milk task to done".
+fn set_done(clause: &Clause, i: usize) -> Guess {
+    let (at, _) = clause
+        .seek(
+            i + 2,
+            phrases!("to done | as done | to complete | to completed | as complete | as completed | to finished"),
+        )
+        .filter(|(at, n)| at + n == clause.end)?;
+    matches!(clause.at(i), "set" | "make").then_some((Act::Complete(i + 1, at), 0.85))
+}
+
+/// "make it due tomorrow", "make the report weekly".
+fn made_due(clause: &Clause, i: usize) -> Guess {
+    let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
+    let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
+    let verb = matches!(clause.at(i), "make" | "set");
+    (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
+        .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))
+}
+
+/// "make the report urgent", "make it high priority".
+fn made_urgent(clause: &Clause, i: usize) -> Guess {
+    if clause.at(i) != "make" || matches!(clause.at(i + 1), "a" | "an" | "new" | "") {
+        return None;
+    }
+    let (_, priority) = attributes::closing_priority(clause, i + 2)?;
+    Some((Act::Update(Change::Priority(priority), i + 1, clause.end), 0.9))
+}

@@ -1,0 +1,152 @@
+//! Clauses whose command does not stand first, or that have no verb: "I'm tired, so please delete …", "my tasks".
+
+use super::{Act, Guess, at, verb_at};
+use crate::clause::Clause;
+use crate::courtesy;
+use crate::create::Form;
+use crate::lexicon::{Noun, Verb};
+use crate::phrases::{Phrases, phrases};
+use crate::scope;
+use crate::update::Change;
+
+const DELETED: Phrases = phrases!(
+    "deleted | canceled | cancelled | removed | erased | cleared | taken off | no longer needed | deleting | canceling | \
+     removing | please delete | please cancel | please remove"
+);
+const CHANGED: Phrases = phrases!(
+    "changed | moved | updated | rescheduled | pushed | postponed | switched | modified | changing | moving | updating"
+);
+/// Where the name of the thing ends in "the reminder for X needs to be …".
+const BE: Phrases = phrases!(
+    "is what needs | needs to | need to | needs | need | can be | should be | must be | has to | have to | has been | \
+     have been | to be | will be | is | are | was | ,"
+);
+
+/// "I need all of my reminders for today cancelled."
+pub(super) fn wanted(clause: &Clause, i: usize) -> Guess {
+    let verb = phrases!("need | want | i need | i want | i'd like | i would like");
+    let n = clause.phrase(i, verb)?;
+    let noun = clause.noun_in(i + n..clause.end)?;
+    if let Some((at, _)) = clause.seek(noun.at, DELETED) {
+        let end = if at == noun.end { clause.end } else { at };
+        return Some((Act::Delete(i + n, end), 0.75));
+    }
+    if clause.seek(noun.at, CHANGED).is_some_and(|(at, _)| clause.at(at + 1) == "to" || at + 1 == clause.end) {
+        return Some((Act::Update(Change::Any, i + n, clause.end), 0.75));
+    }
+    None
+}
+
+/// A command after a preamble: "I'm tired, so please delete …", "on my list, add …".
+pub(super) fn later(clause: &Clause) -> Guess {
+    const OPENS: Phrases = phrases!(
+        ", | so | and | please | you | to | : | - | list | lists | then | just | kindly | — | – | but | also | me | i"
+    );
+    if let Some(guess) = passive(clause) {
+        return Some(guess);
+    }
+    for i in clause.start + 1..clause.end {
+        let before = clause.before(i);
+        if !OPENS.contains(before) && !courtesy::is_please(before) && !matches!(clause.at(i), "remind" | "remember") {
+            continue;
+        }
+        let from = courtesy::after(clause.words, i, clause.end);
+        let Some((act, confidence)) = at(clause, from) else { continue };
+        let verb = verb_at(clause, from);
+        let remind = verb == Some(Verb::Remind) && matches!(clause.at(from + 1), "me" | "us");
+        if remind || verb.is_some() && clause.has_noun() {
+            return Some((with_preamble(clause, from, act), confidence - 0.08));
+        }
+    }
+    None
+}
+
+/// "I need to see the vet on Monday, remind me": what was said before is the title if nothing follows.
+fn with_preamble(clause: &Clause, from: usize, act: Act) -> Act {
+    match act {
+        Act::Create(Form::Remind | Form::Make, body) if from > clause.start + 1 => {
+            let dated = clause.dates.iter().filter(|found| found.tokens.start >= body);
+            let spent = (body..clause.end)
+                .filter(|i| !dated.clone().any(|found| found.tokens.contains(i)))
+                .all(|i| !clause.words.is_word(i) || is_filler(clause, i));
+            if spent { Act::Create(Form::Preamble, from) } else { act }
+        }
+        act => act,
+    }
+}
+
+fn is_filler(clause: &Clause, i: usize) -> bool {
+    let filler = phrases!(
+        "a | an | the | my | it | this | that | for | of | about | reminder | alert | again | before | minutes | minute | \
+         hour | hours | hr | min | mins | prior | early | ahead | beforehand | up | one | on | at"
+    );
+    filler.contains(clause.at(i)) || clause.at(i).bytes().all(|b| b.is_ascii_digit())
+}
+
+/// "The reminder for the party needs to be cancelled."
+fn passive(clause: &Clause) -> Guess {
+    let noun = clause.noun_in(clause.start..clause.end)?;
+    let first =
+        matches!(clause.at(clause.start), "the" | "my" | "all" | "our" | "that" | "this") || noun.at == clause.start;
+    if !first {
+        return None;
+    }
+    let be = |from: usize| clause.seek(from, BE).map_or(clause.end, |(at, _)| at);
+    if clause.seek(noun.end, DELETED).is_some()
+        || clause.phrase(clause.end.saturating_sub(1), phrases!("delete | cancel")).is_some()
+    {
+        return Some((Act::Delete(clause.start, be(noun.end)), 0.75));
+    }
+    if clause.seek(noun.end, CHANGED).is_some() {
+        return Some((Act::Update(Change::Any, clause.start, clause.end), 0.75));
+    }
+    if clause.has(phrases!("instead of | rather than | instead")) {
+        return Some((Act::Update(Change::Instead, clause.start, clause.end), 0.7));
+    }
+    None
+}
+
+/// A clause without a verb: "my tasks", "reminders for tomorrow", "a reminder for the game".
+pub(super) fn without_verb(clause: &Clause) -> Guess {
+    let noun = clause.noun_in(clause.start..clause.end).filter(|_| !scope::is_media(clause))?;
+    let singular = !noun.plural && noun.noun != Noun::List;
+    let wanted = clause.has(phrases!(
+        "i need a | i need an | i want a | i'd like a | i would like a | need a | like a | want a | about a | needs a | \
+         needs | i need | i'd like to have a | have a"
+    ));
+    let told = matches!(clause.at(noun.end), "to" | "for" | "about" | "that" | ":");
+    let definite = matches!(clause.at(clause.start), "my" | "the" | "all" | "any");
+    if singular && (wanted || told && !definite && noun.at < clause.start + 4) || wanted && told && noun.plural {
+        return Some((Act::Create(Form::Make, clause.start), 0.75));
+    }
+    if singular && noun.end == clause.end && !definite {
+        return Some((Act::Create(Form::Make, clause.start), 0.55));
+    }
+    (clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
+}
+
+/// "Buy milk", "I have to call mom tomorrow": nothing asks for a task, but what is said is one. Errands are taken as
+/// they are, other doings only with a date or an urgency.
+pub(super) fn errand(clause: &Clause) -> Guess {
+    const ERRANDS: Phrases = phrases!(
+        "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | iron | \
+         sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | do the dishes"
+    );
+    const DOINGS: Phrases = phrases!(
+        "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | bake | cook | cut | paint | \
+         plan | print | sign | send | see | go to | read | work on | talk to | ask | test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | charge | change"
+    );
+    let i = clause.start;
+    let asked = clause.words.at(clause.end) == "?"
+        || matches!(clause.words.before(i), "i" | "we")
+        || clause.has(phrases!("me | you | your | can i | how | what"));
+    let urgent = (i + 1..clause.end).any(|k| crate::attributes::priority_at(clause, k).is_some());
+    let deadline = clause.dates.iter().any(|found| clause.at(found.tokens.start) == "by");
+    if asked || clause.end - i < 2 || clause.is_foreign() && !deadline {
+        return None;
+    }
+    let timed = !clause.dates.is_empty() || urgent;
+    let errand = clause.phrase(i, ERRANDS).is_some();
+    (errand || timed && clause.phrase(i, DOINGS).is_some())
+        .then_some((Act::Create(Form::Rest, i), if timed { 0.6 } else { 0.5 }))
+}

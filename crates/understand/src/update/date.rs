@@ -1,0 +1,171 @@
+//! The new date of a task: "to Friday", "from 3 to 4", "by two days", "2 hours later".
+
+use std::ops::Range;
+
+use crate::clause::Clause;
+use crate::dates::Found;
+use crate::numbers;
+use crate::phrases::{Phrases, phrases};
+use crate::reading::{Command, Missing, When};
+use crate::timing;
+
+/// Takes "instead of Friday", "rather than at 3", "instead".
+pub(super) fn drop_instead(clause: &mut Clause, range: Range<usize>) {
+    const INSTEAD: Phrases = phrases!("instead of | rather than | instead | and not | not");
+    let Some((at, n)) = clause.seek(range.start, INSTEAD) else { return };
+    let old = clause.date_at(at + n).map(|found| found.tokens.end).or_else(|| amount_end(clause, at + n));
+    if clause.at(at) == "not" && old.is_none() {
+        return;
+    }
+    clause.take(at..old.unwrap_or(at + n));
+}
+
+/// A bare number or "30 minutes before" after "instead of".
+fn amount_end(clause: &Clause, i: usize) -> Option<usize> {
+    let i = i + clause.phrase(i, phrases!("at | on | the | for")).unwrap_or(0);
+    let (_, len) = numbers::amount(clause.words, i)?;
+    const TAIL: Phrases = phrases!(
+        "minutes before | minute before | minutes | minute | min | mins | hours before | hour before | hours | hour | \
+         days before | day before | days | day | weeks | week | month | months"
+    );
+    let end = i + len + clause.phrase(i + len, TAIL).unwrap_or(0);
+    clause.is_spent(end..clause.end).then_some(end)
+}
+
+/// Takes "from Tuesday" of "from Tuesday to Friday".
+pub(super) fn drop_from(clause: &mut Clause, range: Range<usize>) {
+    let from = |found: &&Found| range.contains(&found.tokens.start) && clause.at(found.tokens.start) == "from";
+    let old: Vec<Range<usize>> = clause.dates.iter().filter(from).map(|found| found.tokens.clone()).collect();
+    for span in old {
+        clause.take(span);
+    }
+    // A bare hour is no date by itself: "from 4 to 5".
+    for i in range {
+        if clause.at(i) == "from" && hour(clause, i + 1).is_some() && !clause.is_taken(i) && clause.at(i + 2) == "to" {
+            clause.take(i..i + 2);
+        }
+    }
+}
+
+fn hour(clause: &Clause, i: usize) -> Option<i8> {
+    let spelled = numbers::unit(clause.at(i)).filter(|n| *n <= 12);
+    numbers::figures(clause.at(i)).or(spelled).filter(|n| (1..=24).contains(n)).and_then(|n| i8::try_from(n).ok())
+}
+
+/// The new date: after the last "to", "until", "by", or the last date of the stretch.
+pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    if let Some(about) = relative(clause, range.clone(), command) {
+        return Some(about);
+    }
+    let inside = |found: &&Found| {
+        found.tokens.start >= range.start && found.tokens.end <= range.end && !clause.is_taken(found.tokens.end - 1)
+    };
+    let dates: Vec<Found> = clause.dates.iter().filter(inside).cloned().collect();
+    let led = |found: &Found| {
+        let before = matches!(clause.before(found.tokens.start), "to" | "until" | "till" | "into" | "be" | "by");
+        before || matches!(clause.at(found.tokens.start), "until" | "till" | "by" | "to")
+    };
+    let to = dates.iter().rposition(led);
+    if to.is_none()
+        && let Some(about) = bare_hour(clause, range.clone(), command)
+    {
+        return Some(about);
+    }
+    let n = to.or(dates.len().checked_sub(1))?;
+    let mut main = dates.get(n)?.clone();
+    if to.is_none() && renames(clause, range.start..main.tokens.start) {
+        return None;
+    }
+    let start = before_filler(clause, range.start, main.tokens.start);
+    clause.take(start..main.tokens.end);
+    for other in dates.iter().skip(n + 1) {
+        if main.parts.complete(&other.parts) {
+            clause.take(other.tokens.clone());
+        }
+    }
+    timing::apply(command, Some(main), clause.now);
+    take_tail(clause, range.clone());
+    Some(if clause.is_spent(start..range.end) { range.start..start } else { range })
+}
+
+/// Where "to", "to be", "to start" and their like before the new date begin.
+fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
+    const FILLER: Phrases = phrases!(
+        "to | be | occur | start | happen | begin | go | off | until | till | into | by | alert | me | remind | out | back | up | \
+         forward | sent | due | take | place | repeat | for | it | recurring"
+    );
+    let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);
+    match to {
+        Some(to) if (to..start).all(|i| FILLER.contains(clause.at(i)) || clause.is_taken(i)) => to,
+        _ if FILLER.contains(clause.before(start)) && start > from + 1 => start - 1,
+        _ => start,
+    }
+}
+
+/// Takes "at the same time" and its like, which changes nothing.
+fn take_tail(clause: &mut Clause, range: Range<usize>) {
+    const TAIL: Phrases = phrases!("at the same time | same time | for the same time | as well | too | if possible");
+    if let Some((at, n)) = clause.seek(range.start, TAIL).filter(|(at, n)| at + n <= range.end) {
+        clause.take(at..at + n);
+    }
+}
+
+/// "2 hours later", "by 15 more minutes", "30 minutes before": what lies relative to the old date. Only what lies
+/// ahead can be reckoned from now.
+fn relative(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    const UNITS: Phrases =
+        phrases!("minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks");
+    let unit = |i: usize| {
+        numbers::amount(clause.words, i).map(|(_, len)| i + len).filter(|unit| UNITS.contains(clause.at(*unit)))
+    };
+    let (at, unit) = range
+        .clone()
+        .filter(|i| clause.date_at(*i).is_none() && !clause.is_taken(*i))
+        .find_map(|i| Some((i, unit(i)?)))?;
+    let before = clause
+        .phrase(unit + 1, phrases!("before | earlier | prior to | prior | in advance | ahead of time | ahead | early"));
+    let end = unit + 1 + before.unwrap_or(0);
+    if !clause.is_spent(end..range.end) {
+        return None;
+    }
+    match before {
+        Some(_) => command.missing = Some(Missing::Time),
+        None => command.when = from_now(clause, at, unit),
+    }
+    let start = before_filler(clause, range.start, at);
+    clause.take(start..end);
+    Some(range.start..start)
+}
+
+fn from_now(clause: &Clause, at: usize, unit: usize) -> Option<When> {
+    let text = format!("in {}", clause.words.text(at..unit + 1));
+    let words = crate::tokens::Words::new(&text);
+    let scan = crate::dates::Scan { words: &words, start: 0, end: words.len(), now: clause.now };
+    crate::dates::find(scan).first().and_then(|found| found.when(clause.now))
+}
+
+/// "to 7" at the end, or before the day, means the hour.
+fn bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    let (from, end) = (range.start, range.end);
+    let at = range.rfind(|i| clause.at(*i) == "to" && hour(clause, i + 1).is_some())?;
+    let day = clause.date_at(at + 2).filter(|found| found.tokens.start == at + 2).cloned();
+    if !clause.is_spent(at + 2..end) && day.is_none() && !matches!(clause.at(at + 2), "for" | "on" | "instead") {
+        return None;
+    }
+    let hour = hour(clause, at + 1)?;
+    let hour = if (1..7).contains(&hour) { hour + 12 } else { hour % 24 };
+    let date = match day.as_ref().and_then(|found| found.when(clause.now)) {
+        Some(When::Day(day)) => day,
+        Some(When::Time(at)) => at.date(),
+        None if hour > clause.now.hour() => clause.now.date(),
+        None => clause.now.date().tomorrow().ok()?,
+    };
+    command.when = Some(When::Time(date.at(hour, 0, 0, 0)));
+    clause.take(at..day.map_or(at + 2, |found| found.tokens.end));
+    Some(if clause.is_spent(at..end) { from..at } else { from..end })
+}
+
+/// Whether a "to" before the date leads to a new title: "change it to call Bob tomorrow".
+fn renames(clause: &Clause, range: Range<usize>) -> bool {
+    clause.noun_in(range.clone()).is_none() && (range.start + 1..range.end).any(|i| clause.at(i) == "to")
+}

@@ -1,0 +1,92 @@
+//! Changes that name the field: "the priority of X to high", "X's description to Y".
+
+use std::ops::Range;
+
+use model::task::{Priority, Status};
+
+use crate::attributes;
+use crate::clause::Clause;
+use crate::lexicon;
+use crate::phrases::{Phrases, phrases};
+use crate::reading::Command;
+
+/// Reads a change of a named field; what is given back names the task.
+pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    const FIELDS: Phrases = phrases!(
+        "priority | description | due date | deadline | title | name | status | date and time | date | time | due time | \
+         details | notes | note"
+    );
+    let limit = range.end.min(range.start + 8);
+    let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));
+    let Some((at, n)) = found.filter(|(at, n)| clause.noun_at(at + n).is_none()) else { return range };
+    let name = clause.at(at);
+    let article = |i: usize| lexicon::is_article(clause.at(i)) || matches!(clause.at(i), "alert" | "reminder");
+    let direct = (range.start..at).all(article);
+    let possessive = clause.before(at).ends_with("'s");
+    if !direct && !possessive && !matches!(name, "priority" | "description" | "due" | "deadline") {
+        if matches!(name, "time" | "date") && clause.noun_at(at.saturating_sub(1)).is_some() {
+            clause.take(at..at + n);
+        }
+        return range;
+    }
+    let of = at + n + clause.phrase(at + n, phrases!("of | for | on | in")).unwrap_or(0);
+    if matches!(name, "due" | "deadline" | "date" | "time") {
+        clause.take(at..of);
+        return if direct { of..range.end } else { range };
+    }
+    let Some(to) = divider(clause, of..range.end, name) else {
+        clause.take(at..of);
+        return if direct { of..range.end } else { range.start..at };
+    };
+    set(clause, name, to + 1..range.end, command);
+    clause.take(to..range.end);
+    if direct { of..to } else { range.start..at }
+}
+
+fn set(clause: &Clause, name: &str, value: Range<usize>, command: &mut Command) {
+    match name {
+        "priority" => command.priority = value.clone().find_map(|i| level(clause.at(i))),
+        "title" | "name" => command.title = Some(clause.rest(value)).filter(|title| !title.is_empty()),
+        "status" => {
+            let done = phrases!("done | complete | completed | finished");
+            let completed = value.clone().any(|i| done.contains(clause.at(i)));
+            command.status = Some(if completed { Status::Completed } else { Status::Pending });
+        }
+        _ => {
+            let quoted = value.len() == 1 && clause.words.is_quoted(value.start);
+            let text = if quoted { clause.words.inside(value.start) } else { clause.words.text(value) };
+            command.description = Some(text.to_owned()).filter(|text| !text.is_empty());
+        }
+    }
+}
+
+/// Where the value begins: free text after the first "to", a choice after the last.
+fn divider(clause: &Clause, mut range: Range<usize>, field: &str) -> Option<usize> {
+    let divides = |i: &usize| matches!(clause.at(*i), "to" | ":" | "=" | "as" | "is");
+    if matches!(field, "priority" | "status") { range.rev().find(divides) } else { range.find(divides) }
+}
+
+fn level(word: &str) -> Option<Priority> {
+    Some(match word {
+        "high" | "urgent" | "important" | "top" | "highest" | "critical" => Priority::High,
+        "medium" | "normal" | "standard" | "default" => Priority::Medium,
+        "low" | "lowest" | "minor" => Priority::Low,
+        _ => return None,
+    })
+}
+
+/// "to high priority", "as urgent" at the end.
+pub(super) fn new_priority(
+    clause: &mut Clause,
+    mut range: Range<usize>,
+    command: &mut Command,
+) -> Option<Range<usize>> {
+    let (start, end) = (range.start, range.end);
+    let to = range.rfind(|i| matches!(clause.at(*i), "to" | "as"))?;
+    let (priority, n) = attributes::priority_at(clause, to + 1).or_else(|| Some((level(clause.at(to + 1))?, 1)))?;
+    if !clause.is_spent(to + 1 + n..end) {
+        return None;
+    }
+    command.priority = Some(priority);
+    Some(start..to)
+}

@@ -1,0 +1,246 @@
+//! Reads what is to change in an existing task, and which task it is.
+
+mod date;
+mod field;
+
+use std::ops::Range;
+
+use model::task::{Priority, Status};
+
+use crate::attributes;
+use crate::clause::Clause;
+use crate::intent;
+use crate::lexicon::Noun;
+use crate::phrases::phrases;
+use crate::reading::{Command, Field, Intent, Missing, Target};
+use crate::target;
+use crate::timing;
+
+/// What an update is about, as far as its verb says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// "change … to …"
+    Any,
+    /// "move … to Friday"
+    Due,
+    /// "rename … to …"
+    Title,
+    /// "reopen …", "mark … as pending"
+    Reopen,
+    /// "tag … with …"
+    Tags,
+    /// "remove the due date of …"
+    Clear(Field),
+    /// "make … urgent", "mark … as high priority"
+    Priority(Priority),
+    /// "remind me on Friday instead of Thursday to …"
+    Instead,
+    /// "cancel … and reschedule it for Monday": where the second part begins.
+    Replace(usize),
+    /// "add … to the shopping reminder"
+    Addition,
+    /// "add a note to the report: …"
+    Note,
+    /// "call it …": where the new title begins.
+    NewName(usize),
+}
+
+pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, confidence: f64) -> Command {
+    let mut command = Command::new(Intent::UpdateTask, confidence);
+    let about = match change {
+        Change::Reopen => {
+            command.status = Some(Status::Pending);
+            without_state(clause, range)
+        }
+        Change::Tags => tagged(clause, range, &mut command),
+        Change::Clear(field) => {
+            command.clear.push(field);
+            range
+        }
+        Change::Priority(priority) => {
+            command.priority = Some(priority);
+            without_priority(clause, range)
+        }
+        Change::Addition => added(clause, range, &mut command),
+        Change::Replace(at) => {
+            timing::apply(&mut command, timing::choose(clause, at..range.end, at), clause.now);
+            range.start..at
+        }
+        Change::Note => noted(clause, range, &mut command),
+        Change::NewName(at) => {
+            command.title = Some(clause.rest(at..clause.end)).filter(|title| !title.is_empty());
+            range
+        }
+        Change::Instead => instead(clause, range, &mut command),
+        Change::Title => renamed(clause, range, &mut command),
+        Change::Any | Change::Due => changed(clause, range, change, &mut command),
+    };
+    let bare = clause.noun_in(about.clone()).is_some_and(|noun| noun.noun != Noun::List);
+    command.target = target::read(clause, about, &mut command.filter);
+    finish(&mut command, bare);
+    command
+}
+
+/// Says what is missing. A change without a name for its task ("change my reminder to 3pm") is about the one in hand.
+fn finish(command: &mut Command, bare: bool) {
+    let nothing = says_nothing(command);
+    if nothing && command.missing.is_none() {
+        command.missing = Some(Missing::Change);
+    }
+    if command.target.is_none() && bare && !nothing {
+        command.target = Some(Target::It);
+        command.confidence = command.confidence.min(0.85);
+    }
+    if command.target.is_none() {
+        command.missing = Some(Missing::Target);
+    }
+    if command.missing.is_some() {
+        command.confidence = command.confidence.min(0.8);
+    }
+}
+
+fn says_nothing(command: &Command) -> bool {
+    command.title.is_none()
+        && command.description.is_none()
+        && command.when.is_none()
+        && command.recurrence.is_none()
+        && command.priority.is_none()
+        && command.status.is_none()
+        && command.tags.is_empty()
+        && command.clear.is_empty()
+}
+
+/// Leaves out "as pending", "as not done".
+fn without_state(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    let state = clause.seek(range.start, phrases!("as | pending | not done | incomplete | undone | open"));
+    state.map_or(range.clone(), |(at, _)| range.start..at)
+}
+
+/// Leaves out "urgent", "as high priority" at the end.
+fn without_priority(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    let at = attributes::closing_priority(clause, range.start + 1).map(|(at, _)| at);
+    range.start..at.unwrap_or(range.end).min(range.end)
+}
+
+/// "tag the report with work", "tag the report as work", "add the tag work to the report".
+fn tagged(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    if matches!(clause.before(range.start), "tag" | "tags" | "label") && clause.has(phrases!("add | put")) {
+        let Some((at, n)) = clause.seek(range.start, phrases!("to | on")) else { return range };
+        command.tags = names(clause, range.start..at);
+        return at + n..range.end;
+    }
+    if let Some((at, n)) = clause.seek(range.start, phrases!("with | as | :")) {
+        command.tags = names(clause, at + n..range.end);
+        return range.start..at;
+    }
+    let hash = range.clone().find(|i| clause.at(*i) == "#").unwrap_or(range.end);
+    command.tags = names(clause, hash..range.end);
+    range.start..hash
+}
+
+fn names(clause: &Clause, range: Range<usize>) -> Vec<String> {
+    let of = |i: usize| if clause.words.is_quoted(i) { clause.words.inside(i) } else { clause.words.text(i..i + 1) };
+    let counts = |i: &usize| {
+        clause.words.is_quoted(*i)
+            || clause.words.is_word(*i) && !matches!(clause.at(*i), "and" | "the" | "tag" | "tags")
+    };
+    range.filter(counts).map(|i| of(i).to_owned()).collect()
+}
+
+/// "add butter to my reminder to buy bread": what is added goes into the description.
+fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    let Some(to) = intent::to_reminder(clause, range.start.saturating_sub(1)) else { return range };
+    command.description = Some(clause.rest(range.start..to - 1)).filter(|text| !text.is_empty());
+    to..range.end
+}
+
+/// "add a note to the report: ask Bob", "add a note saying … to the report".
+fn noted(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    let Some((text, n)) = clause.seek(range.start, phrases!(": | saying that | saying | to say | that says")) else {
+        return range;
+    };
+    command.description = Some(clause.words.text(text + n..range.end).to_owned()).filter(|text| !text.is_empty());
+    range.start..text
+}
+
+/// "rename a to b": a "to" after a quoted name or a noun divides, else the first.
+fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    let dividers: Vec<usize> = range.clone().filter(|i| matches!(clause.at(*i), "to" | "as" | "into" | "→")).collect();
+    let quoted = |i: &&usize| i.checked_sub(1).is_some_and(|k| clause.words.is_quoted(k));
+    let after_name = |i: &&usize| {
+        let noun = clause.nouns_in(range.clone()).any(|noun| noun.noun != Noun::List && noun.end == **i);
+        noun && !clause.is_spent(range.start..**i)
+    };
+    let found = dividers.iter().find(quoted).or_else(|| dividers.iter().find(after_name)).or(dividers.first());
+    let Some(at) = found.copied() else { return range };
+    command.title = Some(clause.rest(at + 1..range.end)).filter(|title| !title.is_empty());
+    range.start..at
+}
+
+/// "… instead of …": the old date goes, the new one stays.
+fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    date::drop_instead(clause, range.clone());
+    let first = clause.date_at(range.start).map(|found| found.tokens.clone());
+    if let Some(old) = first.filter(|_| matches!(clause.before(range.start), "of" | "than")) {
+        clause.take(old);
+    }
+    timing::apply(command, timing::choose(clause, range.clone(), range.start), clause.now);
+    let asks = phrases!("remind me | reminding me | alert me | alerting me | can you | please");
+    for i in range.clone() {
+        if let Some(n) = clause.phrase(i, asks) {
+            clause.take(i..i + n);
+        }
+    }
+    let start = range.clone().find(|i| !clause.is_spent(*i..i + 1)).unwrap_or(range.end);
+    target::connective(clause, start, range.end)..range.end
+}
+
+/// "change … to …", "move … to …", with fields ("the priority of …", "the description of …").
+fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &mut Command) -> Range<usize> {
+    let range = field::read(clause, range, command);
+    if !says_nothing(command) {
+        return range;
+    }
+    date::drop_instead(clause, range.clone());
+    date::drop_from(clause, range.clone());
+    if let Some(about) = field::new_priority(clause, range.clone(), command) {
+        return about;
+    }
+    if let Some(about) = date::read(clause, range.clone(), command) {
+        return about;
+    }
+    if change == Change::Any { new_title(clause, range, command) } else { range }
+}
+
+/// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
+fn new_title(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with") && clause.date_at(*i).is_none();
+    let dividers: Vec<usize> = range.clone().filter(divides).collect();
+    let noun = clause.noun_in(range.clone());
+    let named_before =
+        noun.is_some_and(|noun| (range.start..noun.at).any(|i| !crate::lexicon::is_article(clause.at(i))));
+    let at = match (noun, dividers.as_slice()) {
+        (_, []) => return range,
+        // "the reminder to call Bob" names a task: its first "to" does not divide.
+        (Some(noun), [first, rest @ ..]) if noun.noun == Noun::Reminder && *first == noun.end && !named_before => {
+            match rest.last() {
+                Some(last) => *last,
+                None => return range,
+            }
+        }
+        (Some(noun), _) if dividers.contains(&noun.end) => noun.end,
+        (_, [first, ..]) => *first,
+    };
+    let value = at
+        + 1
+        + clause
+            .phrase(at + 1, phrases!("also include | include | add | also | remind me to | say | read | be"))
+            .unwrap_or(0);
+    let title = clause.rest(value..range.end);
+    if clause.phrase(at + 1, phrases!("also include | include | add | also")).is_some() {
+        command.description = Some(title).filter(|text| !text.is_empty());
+    } else {
+        command.title = Some(title).filter(|title| !title.is_empty());
+    }
+    range.start..at
+}
