@@ -47,6 +47,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "ADDR")]
         listen: Option<String>,
     },
+    /// Talk to the assistant
+    Chat {
+        /// What to say [default: a prompt on a terminal, else the lines of standard input]
+        message: Option<String>,
+        /// Conversation to go on with
+        #[arg(long, short, value_name = "ID")]
+        conversation: Option<String>,
+    },
     /// Tasks from the shell
     #[command(subcommand)]
     Tasks(Tasks),

@@ -1,6 +1,7 @@
 //! How commands reach the server: over HTTP where one runs, else through the same router in this process. Either way a
 //! command is a request and an answer, so both behave alike.
 
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tower::ServiceExt;
 use crate::cli::Global;
 use crate::config::{Config, data_dir};
 use crate::exit::{Code, Exit};
+use crate::sse::{Event, Events};
 use crate::{commands, output, wire};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
@@ -40,6 +42,25 @@ enum Door {
         router: Router,
         _lock: Lock,
     },
+}
+
+/// An answer that is still coming.
+pub(crate) struct EventStream {
+    body: Body,
+    events: Events,
+    ready: VecDeque<Event>,
+}
+
+impl EventStream {
+    pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Event>> {
+        while self.ready.is_empty() {
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            if let Ok(bytes) = frame.context("the server's answer was cut off")?.into_data() {
+                self.ready.extend(self.events.take(&bytes));
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
 }
 
 /// An answer that was a success.
@@ -80,6 +101,12 @@ impl Client {
         let body = body.map(|body| Body::from(body.to_string()));
         let answer = self.exchange(method, path, body).await?;
         Ok(Answer { bytes: answer.collect().await.context("the server's answer was cut off")?.to_bytes() })
+    }
+
+    /// The events that the answer consists of, as they come.
+    pub(crate) async fn events(&self, path: &str, body: &Value) -> anyhow::Result<EventStream> {
+        let body = self.exchange(Method::POST, path, Some(Body::from(body.to_string()))).await?;
+        Ok(EventStream { body, events: Events::default(), ready: VecDeque::new() })
     }
 
     /// Sends a file, however large.

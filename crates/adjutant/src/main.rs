@@ -7,6 +7,7 @@ mod config;
 mod exit;
 mod logging;
 mod output;
+mod sse;
 mod telemetry;
 mod wire;
 
@@ -39,6 +40,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match command {
         Command::Serve { listen } => commands::serve::run(&global, listen.as_deref()),
         Command::Config(command) => commands::config::run(&global, &command),
+        Command::Chat { message, conversation } => commands::chat::run(&global, message, conversation.as_deref()),
         Command::Mcp { user } => commands::mcp::run(&global, user.as_deref()),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),

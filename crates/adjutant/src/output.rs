@@ -26,6 +26,12 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Something that goes on, for whoever watches.
+pub(crate) fn aside(text: &str) {
+    let _ =
+        if colours() { writeln!(io::stderr(), "\x1b[2m· {text}\x1b[0m") } else { writeln!(io::stderr(), "· {text}") };
+}
+
 pub(crate) fn complain(message: &str) {
     let red = io::stderr().is_terminal() && colours();
     let _ = if red {

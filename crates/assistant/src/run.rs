@@ -99,7 +99,10 @@ impl AgentRunner {
         toolbox: &mut Toolbox<'_>,
         watch: &mut (dyn FnMut(Event) + Send),
     ) -> store::Result<AgentResult> {
-        let deadline = (!self.model.is_immediate()).then(|| tokio::time::Instant::now() + self.limits.time);
+        let deadline = match self.model.is_immediate() {
+            true => None,
+            false => tokio::time::Instant::now().checked_add(self.limits.time),
+        };
         let run = Run {
             limits: self.limits,
             ours: self.model.is_ours(),

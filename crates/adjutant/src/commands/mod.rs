@@ -1,6 +1,7 @@
 //! One file a command, named like it.
 
 mod backup;
+pub(crate) mod chat;
 pub(crate) mod config;
 mod data;
 pub(crate) mod doctor;

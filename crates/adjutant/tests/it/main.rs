@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod auth;
+mod chat;
 mod cli;
 mod config;
 mod conversations;
@@ -11,6 +12,7 @@ mod input;
 mod isolation;
 mod jwks;
 mod kill;
+mod kill_chat;
 mod operation;
 mod tasks;
 

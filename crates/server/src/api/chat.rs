@@ -48,6 +48,10 @@ struct ChatResponse<'a> {
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_type: Option<&'static str>,
+    /// What the user must reply for what waits to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("yes delete"))]
+    confirmation_phrase: Option<&'a str>,
     request_id: &'a str,
 }
 
@@ -283,6 +287,7 @@ fn chat_response(told: &Told<'_>) -> serde_json::Result<String> {
         tool_calls: &told.result.tool_calls,
         error: told.result.error.as_deref(),
         error_type: told.result.error_type.map(ErrorType::as_str),
+        confirmation_phrase: told.result.held.as_ref().map(|held| held.phrase.as_str()),
         request_id: told.request_id,
     })
 }

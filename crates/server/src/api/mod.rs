@@ -43,7 +43,7 @@ pub(crate) fn time_limit(method: &Method, route: &str, usual: Duration) -> Durat
         // As long as its body takes to arrive and to be stored.
         RESTORE | IMPORT if *method == Method::POST => Duration::MAX,
         // A turn has its own limit, and ends with words.
-        "/chat" | "/chat/stream" | "/agent/run" => usual * 2 + Duration::from_secs(5),
+        "/chat" | "/chat/stream" | "/agent/run" => usual.saturating_mul(2).saturating_add(Duration::from_secs(5)),
         _ => usual,
     }
 }

@@ -29,12 +29,16 @@ pub(crate) fn done(id: usize, told: &Told<'_>) -> serde_json::Result<String> {
         tools_called: Vec<&'a str>,
         success: bool,
         conversation_id: Option<String>,
+        /// What the user must reply for what waits to be done.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        confirmation_phrase: Option<&'a str>,
     }
     let data = Done {
         final_output: &told.result.response,
         tools_called: told.result.tool_calls.iter().map(|call| call.tool_name.as_str()).collect(),
         success: told.result.success,
         conversation_id: told.conversation_id.map(ToString::to_string),
+        confirmation_phrase: told.result.held.as_ref().map(|held| held.phrase.as_str()),
     };
     block(id, "done", &data, told.request_id)
 }

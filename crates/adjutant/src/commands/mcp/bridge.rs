@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Identity;
-use super::sse::Events;
 use crate::client::lost;
+use crate::sse::Events;
 
 const VERSION: &str = "mcp-protocol-version";
 const SESSION: &str = "mcp-session-id";
@@ -248,7 +248,7 @@ impl Bridge {
             let (mut stream, mut events) = (answer.bytes_stream(), Events::default());
             while let Some(bytes) = stream.next().await {
                 let messages = events.take(&bytes.map_err(cut)?);
-                messages.iter().filter_map(|data| serde_json::from_str(data).ok()).for_each(&mut said);
+                messages.iter().filter_map(|event| serde_json::from_str(&event.data).ok()).for_each(&mut said);
             }
             return Ok(());
         }

@@ -4,7 +4,6 @@
 //! command. Standard output belongs to the protocol.
 
 mod bridge;
-mod sse;
 
 use model::{Clock, User, UserId};
 use server::auth::identify;

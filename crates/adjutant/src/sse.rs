@@ -1,15 +1,24 @@
-//! Takes a stream of server-sent events apart. Only their data counts here.
+//! Takes a stream of server-sent events apart.
+
+/// One event with data.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// `message` where the stream does not say.
+    pub(crate) name: String,
+    pub(crate) data: String,
+}
 
 /// What has arrived of the event that is not whole yet.
 #[derive(Default)]
-pub(super) struct Events {
+pub(crate) struct Events {
     line: Vec<u8>,
+    name: Option<String>,
     data: Option<String>,
 }
 
 impl Events {
-    /// The data of the events that these bytes complete.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<String> {
+    /// The events that these bytes complete.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut whole = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             self.line.extend_from_slice(piece);
@@ -21,12 +30,22 @@ impl Events {
         whole
     }
 
-    fn end_line(&mut self, line: &str) -> Option<String> {
+    fn end_line(&mut self, line: &str) -> Option<Event> {
         if line.is_empty() {
-            return self.data.take().filter(|data| !data.trim().is_empty());
+            let name = self.name.take().unwrap_or_else(|| "message".to_owned());
+            return self.data.take().filter(|data| !data.trim().is_empty()).map(|data| Event { name, data });
         }
-        let value = line.strip_prefix("data:")?;
+        let (field, value) = line.split_once(':')?;
         let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => self.name = Some(value.to_owned()),
+            "data" => self.add(value),
+            _ => {}
+        }
+        None
+    }
+
+    fn add(&mut self, value: &str) {
         match &mut self.data {
             Some(data) => {
                 data.push('\n');
@@ -34,7 +53,6 @@ impl Events {
             }
             None => self.data = Some(value.to_owned()),
         }
-        None
     }
 }
 
@@ -44,8 +62,10 @@ mod tests {
 
     #[test]
     fn events_are_whole_however_their_bytes_arrive() {
-        let stream = "id: 0\nretry: 3000\ndata: \n\n: still here\n\ndata: {\"a\":\"ü\"}\r\n\r\nevent: message\ndata:{\ndata: }\n\n";
-        let expected = ["{\"a\":\"ü\"}", "{\n}"];
+        let stream =
+            "id: 0\nretry: 3000\ndata: \n\n: still here\n\ndata: {\"a\":\"ü\"}\r\n\r\nevent: done\ndata:{\ndata: }\n\n";
+        let event = |name: &str, data: &str| Event { name: name.to_owned(), data: data.to_owned() };
+        let expected = [event("message", "{\"a\":\"ü\"}"), event("done", "{\n}")];
         for size in [1, 2, 3, 7, stream.len()] {
             let mut events = Events::default();
             let found: Vec<_> = stream.as_bytes().chunks(size).flat_map(|chunk| events.take(chunk)).collect();
