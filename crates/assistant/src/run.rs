@@ -445,6 +445,7 @@ impl Run<'_, '_> {
         let released = self.context.held.is_some() && matches!(command, Some(c) if c.intent == Intent::Unknown);
         let (intent, confidence) = match command {
             Some(_) if released && self.changed => (Intent::DeleteTask, 1.0),
+            Some(command) if command.missing.is_some() => (Intent::ClarificationNeeded, command.confidence),
             Some(command) => (command.intent, command.confidence),
             None => (Intent::Unknown, 0.0),
         };

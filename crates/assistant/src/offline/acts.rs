@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use jiff::{ToSpan, Unit};
 use model::due::Due;
+use model::redact::MARK;
 use model::task::Status;
 use serde_json::{Value, json};
 use tools::answer::NOT_FOUND;
@@ -217,9 +218,10 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
         return Ok(Some(wording::missing(Missing::Change)));
     }
     let outcome = policy.call(spec, arguments)?;
-    // By the title that the user knows it by.
-    let title = mention.title.clone();
-    Ok(settled(policy, outcome, &mention, |_| wording::updated(&title, &changes)))
+    // By the title that the user knows it by, unless the record of it was not to be kept.
+    let known = (!mention.title.contains(MARK)).then(|| mention.title.clone());
+    let words = |title: &str| wording::updated(known.as_deref().unwrap_or(title), &changes);
+    Ok(settled(policy, outcome, &mention, words))
 }
 
 /// What is new about a task, in words.

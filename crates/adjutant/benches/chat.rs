@@ -1,0 +1,327 @@
+//! What a conversation costs: new conversations over `/chat/stream`, each of them one message that adds one task, durable
+//! before `done`. A thousand at once; then 64 connections against the same rows written directly; then the wait for the
+//! first event when nobody else is there; then the memory of streams that wait for a slow model. Prints, judges nothing.
+//!
+//! `cargo bench -p adjutant --bench chat [-- --database-url postgres://…]`
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use assistant::{ChatModel, Delta, ModelError, Prompt};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use model::conversation::{Id, Message, Role};
+use model::task::{Draft, Limits};
+use model::{Clock, User, UserId};
+use store::{Durability, Location, Store};
+use testkit::app::Home;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const CONNECTIONS: usize = 64;
+const AT_ONCE: usize = 1000;
+const ROUNDS: usize = 5;
+const ROUND: Duration = Duration::from_secs(2);
+const HOLD: &str = "--hold";
+
+#[tokio::main]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let after = |name: &str| arguments.iter().skip_while(|argument| *argument != name).nth(1).cloned();
+    if let Some(address) = after(HOLD) {
+        return hold(&address).await;
+    }
+    let home = Home::new(env!("CARGO_BIN_EXE_adjutant")).with("ADJUTANT_LOG__LEVEL", "info");
+    let postgres = after("--database-url");
+    let home = match &postgres {
+        Some(url) => home.with("ADJUTANT_DATABASE__URL", url),
+        None => home,
+    };
+    let server = home.serve();
+    let address = server.url.trim_start_matches("http://").to_owned();
+    all_at_once(&address, server.pid()).await;
+    let dir = tempfile::tempdir().unwrap();
+    let location = match postgres {
+        Some(url) => Location::Postgres(url),
+        None => Location::Sqlite(dir.path().join("raw.db")),
+    };
+    let raw = Store::open(&location, Durability::Full).await.unwrap();
+    sustained(&address, server.pid(), &raw).await;
+    first_event(&address).await;
+    drop(server);
+    idle_memory().await;
+}
+
+/// A thousand conversations begin in the same moment.
+async fn all_at_once(address: &str, pid: u32) {
+    let mut connections = Vec::with_capacity(AT_ONCE);
+    for _ in 0..AT_ONCE {
+        connections.push(connect(address).await);
+    }
+    let cpu = cpu_seconds(pid);
+    let began = Instant::now();
+    let chats: Vec<_> = connections
+        .into_iter()
+        .enumerate()
+        .map(|(n, mut connection)| {
+            tokio::spawn(async move {
+                let began = Instant::now();
+                chat(&mut connection, &format!("add errand {n}")).await;
+                began.elapsed()
+            })
+        })
+        .collect();
+    let mut times = Vec::with_capacity(AT_ONCE);
+    for chat in chats {
+        times.push(chat.await.unwrap());
+    }
+    let took = began.elapsed();
+    let cpu = (cpu_seconds(pid) - cpu) / AT_ONCE as f64;
+    println!(
+        "{AT_ONCE} at once: all ended in done after {} ms, p50 {} ms, p99 {} ms, {:.0} µs of CPU a chat",
+        took.as_millis(),
+        quantile(&mut times, 0.5).as_millis(),
+        quantile(&mut times, 0.99).as_millis(),
+        cpu * 1e6
+    );
+}
+
+/// Chats a second over 64 connections, against the same rows written without HTTP, language and loop.
+async fn sustained(address: &str, pid: u32, raw: &Store) {
+    let (mut ours, mut theirs, mut times, mut cpus) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let cpu = cpu_seconds(pid);
+        let (rate, mut taken) = over_http(address).await;
+        cpus.push((cpu_seconds(pid) - cpu) / taken.len() as f64 * 1e6);
+        ours.push(rate);
+        times.append(&mut taken);
+        theirs.push(directly(raw).await);
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let (ours, theirs, cpu) = (median(&mut ours), median(&mut theirs), median(&mut cpus));
+    let (p50, p99) = (quantile(&mut times, 0.5), quantile(&mut times, 0.99));
+    println!(
+        "chats: http {ours:.0}/s / raw store {theirs:.0}/s = {:.2}; p50 {:.1} ms, p99 {:.1} ms, {cpu:.0} µs of CPU a chat",
+        ours / theirs,
+        p50.as_secs_f64() * 1e3,
+        p99.as_secs_f64() * 1e3
+    );
+}
+
+async fn over_http(address: &str) -> (f64, Vec<Duration>) {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut tasks = Vec::with_capacity(CONNECTIONS);
+    let began = Instant::now();
+    for _ in 0..CONNECTIONS {
+        let (stop, mut connection) = (stop.clone(), connect(address).await);
+        tasks.push(tokio::spawn(async move {
+            let mut times = Vec::new();
+            while !stop.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                chat(&mut connection, "add buy milk").await;
+                times.push(began.elapsed());
+            }
+            times
+        }));
+    }
+    tokio::time::sleep(ROUND).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut times = Vec::new();
+    for task in tasks {
+        times.extend(task.await.unwrap());
+    }
+    (times.len() as f64 / began.elapsed().as_secs_f64(), times)
+}
+
+/// The same rows: a task, the step that undoes it, a conversation and its two messages.
+async fn directly(store: &Store) -> f64 {
+    let stop = Arc::new(AtomicBool::new(false));
+    let began = Instant::now();
+    let tasks: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let (store, stop) = (store.clone(), stop.clone());
+            tokio::spawn(async move {
+                let mut count = 0_usize;
+                while !stop.load(Ordering::Relaxed) {
+                    write(&store).await;
+                    count += 1;
+                }
+                count
+            })
+        })
+        .collect();
+    tokio::time::sleep(ROUND).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut count = 0;
+    for task in tasks {
+        count += task.await.unwrap();
+    }
+    count as f64 / began.elapsed().as_secs_f64()
+}
+
+async fn write(store: &Store) {
+    let clock = Clock::system();
+    let draft = Draft { title: "buy milk".into(), ..Draft::default() };
+    let task = draft.check(Limits::default(), &clock, &User::local(jiff::tz::TimeZone::UTC)).unwrap();
+    let message = |role, content: &str| Message {
+        id: clock.id(),
+        role,
+        content: content.into(),
+        timestamp: clock.now(),
+        tool_calls: Vec::new(),
+        pending: None,
+    };
+    let answer = "Got it! Added 'buy milk' to your list. Anything else?";
+    let exchange = [message(Role::User, "add buy milk"), message(Role::Assistant, answer)];
+    let (id, now): (Id, _) = (clock.id().into(), clock.now());
+    let job = store.write(move |conn| {
+        Box::pin(async move {
+            let mut step = store::undo::Step::begin(conn, UserId::LOCAL).await?;
+            store::tasks::create(conn, &mut step, &task).await?;
+            store::conversations::append(conn, UserId::LOCAL, &id, &exchange, now).await.map(drop)
+        })
+    });
+    job.await.unwrap();
+}
+
+/// One client, one request at a time.
+async fn first_event(address: &str) {
+    let mut connection = connect(address).await;
+    let mut times = Vec::new();
+    for _ in 0..300 {
+        let began = Instant::now();
+        send(&mut connection, "add buy milk").await;
+        let mut buffer = [0; 4096];
+        let read = connection.read(&mut buffer).await.unwrap();
+        assert!(String::from_utf8_lossy(&buffer[..read]).contains("event: thinking"));
+        times.push(began.elapsed());
+    }
+    println!("first event when idle: p50 {:.2} ms", quantile(&mut times, 0.5).as_secs_f64() * 1e3);
+}
+
+/// A model that never gets anywhere.
+struct Slow;
+
+impl ChatModel for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn reply<'a>(&'a self, _: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
+        futures::stream::pending().boxed()
+    }
+}
+
+/// What an open stream costs that waits for its model; the clients are another process.
+async fn idle_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = Location::Sqlite(dir.path().join("idle.db"));
+    let store = Store::open(&location, Durability::Full).await.unwrap();
+    let settings = server::Settings { request_timeout: Duration::from_secs(600), ..server::Settings::default() };
+    let app = server::App::new(store, Clock::system(), settings, Arc::new(Slow));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(server::serve::serve(app, listener));
+    let held = |wanted: usize| {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([HOLD, &address])
+            .env("STREAMS", wanted.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line).unwrap();
+        child
+    };
+    // The first ones pay for what is made once.
+    let mut few = tokio::task::block_in_place(|| held(50));
+    let before = memory();
+    let mut many = tokio::task::block_in_place(|| held(AT_ONCE));
+    let each = (memory() - before) / AT_ONCE as f64;
+    println!("{AT_ONCE} open streams that wait: {:.1} kB of memory each", each / 1e3);
+    let _ = (few.kill(), many.kill());
+    let _ = (few.wait(), many.wait());
+}
+
+/// Opens streams, reads their first event, says so, and holds them until it is killed.
+async fn hold(address: &str) {
+    let wanted: usize = std::env::var("STREAMS").unwrap().parse().unwrap();
+    let mut connections = Vec::with_capacity(wanted);
+    for _ in 0..wanted {
+        let mut connection = connect(address).await;
+        send(&mut connection, "add buy milk").await;
+        let mut buffer = [0; 2048];
+        let mut read = 0;
+        while !String::from_utf8_lossy(&buffer[..read]).contains("event: thinking") {
+            read += connection.read(&mut buffer[read..]).await.unwrap();
+        }
+        connections.push(connection);
+    }
+    println!("ready");
+    std::future::pending().await
+}
+
+async fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+async fn send(connection: &mut TcpStream, input: &str) {
+    let body = format!("{{\"input\":\"{input}\"}}");
+    let length = body.len();
+    let request = format!(
+        "POST /chat/stream HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    connection.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// One turn, from the request to the end of its stream.
+async fn chat(connection: &mut TcpStream, input: &str) {
+    send(connection, input).await;
+    let mut buffer = [0; 8192];
+    let mut read = 0;
+    while !is_whole(&buffer[..read]) {
+        let more = connection.read(&mut buffer[read..]).await.unwrap();
+        assert!(more > 0, "the connection was cut");
+        read += more;
+    }
+    let text = &buffer[..read];
+    assert!(text.windows(14).any(|part| part == b"\"success\":true"), "{}", String::from_utf8_lossy(text));
+}
+
+/// With the offline model the length of a stream is known before it is sent.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(head) = answer.windows(4).position(|window| window == b"\r\n\r\n") else { return false };
+    let headers = std::str::from_utf8(&answer[..head]).unwrap();
+    let length = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    answer.len() >= head + 4 + length.parse::<usize>().unwrap()
+}
+
+fn quantile(times: &mut [Duration], at: f64) -> Duration {
+    times.sort();
+    times[((times.len() - 1) as f64 * at) as usize]
+}
+
+/// User and system time of a process.
+fn cpu_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    ticks as f64 / 100.0
+}
+
+/// Resident memory of this process, in bytes.
+fn memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1024.0
+}
