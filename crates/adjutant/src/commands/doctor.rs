@@ -67,6 +67,7 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     if let Some(url) = config.server.auth.as_ref().and_then(|auth| auth.jwks_url.as_deref()) {
         findings.push(keys(url).await);
     }
+    findings.push(good("model", "offline, built in: no key and no network needed".to_owned()));
     let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
     findings.push(good("time zone", zone));
     if let Some(endpoint) = &config.otlp_endpoint {
