@@ -11,6 +11,7 @@ mod input;
 mod isolation;
 mod jwks;
 mod kill;
+mod mcp;
 mod operation;
 mod tasks;
 
