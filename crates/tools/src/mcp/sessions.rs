@@ -151,7 +151,9 @@ mod tests {
         let (alice, bob) = (UserId::new(Uuid::from_u128(1)), UserId::new(Uuid::from_u128(2)));
         let admit = |name: String, user| {
             let leaving = sessions.admit(&name.into(), user);
-            leaving.iter().for_each(|id| drop(sessions.owners().remove(id)));
+            for id in &leaving {
+                sessions.owners().remove(id);
+            }
             leaving
         };
         admit("alice's".to_owned(), alice);

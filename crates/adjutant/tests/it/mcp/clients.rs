@@ -19,10 +19,12 @@ const MODERN: &str = "modern";
 const LEGACY: &str = "legacy";
 
 fn installed() -> PathBuf {
-    let dir = std::env::var_os("ADJUTANT_TEST_MCP_CLIENTS").expect(
-        "the clients are not there: run scripts/mcp-clients/setup target/mcp-clients and set \
-         ADJUTANT_TEST_MCP_CLIENTS to the whole path of target/mcp-clients",
-    );
+    let dir = std::env::var_os("ADJUTANT_TEST_MCP_CLIENTS").unwrap_or_else(|| {
+        panic!(
+            "the clients are not there: run scripts/mcp-clients/setup target/mcp-clients and set \
+             ADJUTANT_TEST_MCP_CLIENTS to the whole path of target/mcp-clients"
+        )
+    });
     dir.into()
 }
 
