@@ -20,10 +20,10 @@ pub(super) struct Called {
     began: Instant,
 }
 
-/// `None` of it is worked out where nobody reads it.
+/// Nothing is worked out where nobody reads it.
 pub(super) fn called(tool: &'static str, arguments: &Arguments) -> Called {
     let shown = tracing::enabled!(tracing::Level::INFO).then(|| {
-        let text = redact(&Value::Object(arguments.clone()).to_string()).into_owned();
+        let text = redact(&serde_json::to_string(arguments).unwrap_or_default()).into_owned();
         if text.len() <= MAX_ARGUMENTS { text } else { Value::from(start(&text, MAX_ARGUMENTS)).to_string() }
     });
     Called { tool, arguments: shown.unwrap_or_default(), began: Instant::now() }
