@@ -31,6 +31,10 @@ impl Failure {
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
+
+    pub fn message(&self) -> &str {
+        &self.message
+    }
 }
 
 impl From<Invalid> for Error {

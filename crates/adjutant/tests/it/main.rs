@@ -13,6 +13,7 @@ mod isolation;
 mod jwks;
 mod kill;
 mod kill_chat;
+mod mcp;
 mod operation;
 mod tasks;
 

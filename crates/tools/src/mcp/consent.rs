@@ -178,3 +178,60 @@ fn question(act: &Act) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use model::{Clock, User, task};
+
+    use super::*;
+    use crate::{Confirm, Names, Target, Tools};
+
+    fn asker() -> Asker {
+        let tools = Tools {
+            clock: Clock::system(),
+            limits: task::Limits::default(),
+            names: Names::Task,
+            confirm: Confirm::Destructive,
+        };
+        Asker { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
+    }
+
+    fn act(tool: &str, titles: &[&str], bulk: bool) -> Act {
+        let targets = titles.iter().map(|title| Target { id: Uuid::nil(), title: (*title).to_owned() }).collect();
+        let arguments = Arguments::from_iter([("task_id".to_owned(), json!(Uuid::nil()))]);
+        Act { tool: tool.to_owned(), arguments, targets, bulk }
+    }
+
+    #[test]
+    fn the_question_names_what_would_happen() {
+        // AGENT-7
+        for (act, words) in [
+            (act("delete_task", &["buy milk"], false), "Do you really want to delete 'buy milk'?"),
+            (act("delete_tasks", &["a", "b"], true), "That's a big action: delete 2 tasks?"),
+            (act("delete_todos", &["a"], true), "That's a big action: delete 1 task?"),
+            (act("complete_tasks", &["a", "b", "c"], true), "That's a big action: complete 3 tasks?"),
+        ] {
+            assert_eq!(question(&act), words);
+            assert!(needed(&act).message().contains(words));
+        }
+    }
+
+    #[test]
+    fn nodes_understand_one_another_by_their_secret() {
+        // AGENT-7, OPS-5
+        let (asker, held) = (asker(), act("delete_task", &["buy milk"], false));
+        let redeemed = |asked: &Consents, answered: &Consents| {
+            let state = asked.question(&asker, &held.arguments, &held).unwrap().request_state.unwrap();
+            let answers = [(QUESTION.to_owned(), json!({"action": "accept"}))].into();
+            let request = CallToolRequestParams::new("delete_task").with_input_responses(answers);
+            answered.redeem(&asker, &request.with_request_state(state), &held.arguments)
+        };
+        let with = |secret: &str| Consents::new(Some(secret.as_bytes()));
+        assert!(
+            matches!(redeemed(&with("one"), &with("one")), Verdict::Agreed(arguments) if arguments == held.arguments)
+        );
+        assert!(matches!(redeemed(&with("one"), &with("another")), Verdict::Refused(_)));
+        assert!(matches!(redeemed(&Consents::new(None), &Consents::new(None)), Verdict::Refused(_)));
+    }
+}

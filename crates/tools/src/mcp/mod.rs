@@ -64,14 +64,14 @@ impl Handler {
     async fn call(
         &self,
         asker: &Asker,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.take().unwrap_or_default();
         let name = request.name.as_ref();
         let Some(spec) = catalog::of(asker.tools.names).iter().find(|spec| spec.name == name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool named '{name}'"), None));
         };
-        let arguments = request.arguments.clone().unwrap_or_default();
         // The user's answer to a question that this call asked before.
         if spec.destructive && consent::is_modern(context) && request.input_responses.is_some() {
             match self.consents.redeem(asker, &request, &arguments) {
@@ -82,9 +82,11 @@ impl Handler {
         }
         // Only a client that cannot ask its user may speak for the user.
         let agreed = arguments.get("confirmation").and_then(serde_json::Value::as_bool) == Some(true);
-        match self.carry_out(asker, spec, arguments.clone(), Consent::Missing).await {
+        // Only what destroys can be held, and asked about.
+        let called_with = if spec.destructive { arguments.clone() } else { Arguments::new() };
+        match self.carry_out(asker, spec, arguments, Consent::Missing).await {
             Outcome::Done(answer) => Ok(finish(spec, answer)),
-            Outcome::Held(act) => self.ask(asker, spec, &arguments, act, agreed, context).await,
+            Outcome::Held(act) => self.ask(asker, spec, &called_with, act, agreed, context).await,
         }
     }
 
@@ -131,7 +133,7 @@ impl Handler {
         outcome.unwrap_or_else(|error| {
             let error_message = &*model::redact::redact(&error.to_string()).into_owned();
             tracing::error!(event = "error_occurred", error_type = "unavailable", error_message, recoverable = true);
-            let message = "The tasks cannot be reached right now. Nothing was changed; try again in a moment.";
+            let message = "The tasks cannot be reached right now; try again in a moment.";
             Outcome::Done(Answer::failed(Failure::new(UNAVAILABLE, message)))
         })
     }

@@ -20,10 +20,10 @@ pub(super) struct Called {
     began: Instant,
 }
 
-/// `None` of it is worked out where nobody reads it.
+/// Nothing is worked out where nobody reads it.
 pub(super) fn called(tool: &'static str, arguments: &Arguments) -> Called {
     let shown = tracing::enabled!(tracing::Level::INFO).then(|| {
-        let text = redact(&Value::Object(arguments.clone()).to_string()).into_owned();
+        let text = redact(&serde_json::to_string(arguments).unwrap_or_default()).into_owned();
         if text.len() <= MAX_ARGUMENTS { text } else { Value::from(start(&text, MAX_ARGUMENTS)).to_string() }
     });
     Called { tool, arguments: shown.unwrap_or_default(), began: Instant::now() }
@@ -39,13 +39,30 @@ impl Called {
 
 pub(super) fn result(tool: &'static str, success: bool, text: &str) {
     if tracing::enabled!(tracing::Level::INFO) {
-        let redacted = redact(start(text, WINDOW));
-        let result_preview = start(&redacted, PREVIEW);
+        let result_preview = preview(text);
         tracing::info!(event = "mcp_tool_result", tool_name = tool, success, result_preview);
     }
+}
+
+fn preview(text: &str) -> String {
+    start(&redact(start(text, WINDOW)), PREVIEW).to_owned()
 }
 
 /// At most so many characters.
 fn start(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_is_short_and_keeps_no_part_of_a_secret() {
+        let key = format!("sk-ant-api03-{}", "aB3".repeat(30));
+        let text = format!("{}{key} {}", "ü".repeat(PREVIEW - 10), "x".repeat(5000));
+        let shown = preview(&text);
+        assert_eq!(shown.chars().count(), PREVIEW);
+        assert!(shown.ends_with("[redacted]") && !shown.contains("sk-ant"), "{shown}");
+    }
 }

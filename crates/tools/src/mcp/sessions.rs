@@ -2,7 +2,7 @@
 //! and one that nobody uses ends.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ::http::request::Parts;
@@ -11,8 +11,6 @@ use model::UserId;
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
-
-use std::sync::Arc;
 
 use super::Asker;
 
@@ -138,5 +136,33 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
         self.local.resume(id, last_event_id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_pushed_out_by_another_users_many_sessions() {
+        let sessions = Sessions::default();
+        let (alice, bob) = (UserId::new(Uuid::from_u128(1)), UserId::new(Uuid::from_u128(2)));
+        let admit = |name: String, user| {
+            let leaving = sessions.admit(&name.into(), user);
+            for id in &leaving {
+                sessions.owners().remove(id);
+            }
+            leaving
+        };
+        admit("alice's".to_owned(), alice);
+        for n in 0..MAX_OF_USER {
+            assert!(admit(format!("bob's {n}"), bob).is_empty(), "{n}");
+        }
+        assert!(sessions.admits("bob's 0", bob), "used again, so the next is the longest unused");
+        assert_eq!(admit("one more".to_owned(), bob), ["bob's 1".into()]);
+        assert!(sessions.admits("alice's", alice));
+        assert!(!sessions.admits("alice's", bob) && !sessions.admits("bob's 1", bob) && !sessions.admits("none", bob));
     }
 }
