@@ -302,9 +302,38 @@ fn tail(scan: &Scan, end: usize) -> usize {
     scan.phrase(end, TAILS).map_or(end, |n| end + n)
 }
 
+/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them.
+fn can_begin(word: &str) -> bool {
+    const FIRST: Phrases = phrases!(
+        "a | an | the | this | next | nxt | last | past | previous | prior | coming | upcoming | following | current | every | \
+         each | evry | ever | evey | one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve | \
+         thirteen | fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | twenty | thirty | forty | fifty | sixty | \
+         seventy | eighty | ninety | first | second | third | fourth | fifth | sixth | seventh | eighth | ninth | tenth | \
+         eleventh | twelfth | thirteenth | fourteenth | fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | \
+         twentieth | thirtieth | half | quarter | couple | few | several | some | another | once | twice | \
+         daily | everyday | nightly | everynight | hourly | weekly | biweekly | fortnightly | monthly | bimonthly | quarterly | \
+         yearly | annually | annual | weekdays | workdays | weekends | week | weekend | weekend's | wknd | day | night | noon | \
+         midday | noontime | midnight | tonight | tonite | tonight's | tonights | am | pm | eod | cob | eom | eow | eoy | end | \
+         close | beginning | start | middle | mid | rest | early | late | overmorrow | today | today's | todays | yesterday | \
+         yesterday's | tmrw | tmr | tmw | tomo | morning | mornin | morn | morning's | afternoon | afternon | aftenoon | arvo | \
+         afternoon's | evening | evenin | eve | evening's | nite | night's | lunchtime | mornings | afternoons | evenings | \
+         nights | mon | tue | tues | wed | weds | thu | thur | thurs | fri | sat | sun | jan | feb | mar | apr | may | jun | jul | \
+         aug | sep | sept | oct | nov | dec | march | april | june | july | august | christmas | xmas | boxing | new | \
+         halloween | valentine's | valentines | st | independence | veterans | thanksgiving | black | labor | memorial | \
+         mother's | mothers | father's | fathers | good | easter"
+    );
+    let built = word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
+    built || FIRST.contains(word) || word.len() >= 6 && is_name(word)
+}
+
+/// A long name of a day or a month, perhaps with a slip.
+fn is_name(word: &str) -> bool {
+    names::weekday(word).is_some() || names::is_tomorrow(word) || names::month(word).is_some()
+}
+
 /// The piece at `i`. `own` is where its prepositions begin, so that "at 5" is a time and "5" is not.
 fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
-    if i >= scan.end || scan.words.is_quoted(i) {
+    if i >= scan.end || !can_begin(scan.at(i)) {
         return None;
     }
     repeat::read(scan, i, own)
