@@ -135,7 +135,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
         i,
         phrases!(
             "to do list | to-do list | todo list | task list | to do lists | to-do lists | todo lists | \
-             things to do list"
+             things to do list | reminder list | reminders list"
         ),
     ) {
         return Some((Noun::List, len, true));

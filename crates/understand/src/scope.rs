@@ -2,6 +2,7 @@
 //! holds one of them is not about tasks.
 
 use crate::clause::Clause;
+use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 
 const FOREIGN: Phrases = phrases!(
@@ -40,8 +41,14 @@ pub(crate) fn is_media(clause: &Clause) -> bool {
     clause.has(phrases!(
         "playlist | playlists | play list | song list | track list | wine list | price list | contact list | \
          contacts list | guest list | mailing list | friend list | friends list | list of restaurants | \
-         ingredients list | ingredient list | list of ingredients | list of songs | song on | songs on | order | ordered"
+         ingredients list | ingredient list | list of ingredients | list of songs | song on | songs on"
     ))
+}
+
+/// Whether what stands on a list is to be bought at once.
+pub(crate) fn is_order(clause: &Clause) -> bool {
+    clause.has(phrases!("order | ordered"))
+        && clause.noun_in(clause.start..clause.end).is_some_and(|noun| noun.noun != Noun::Reminder)
 }
 
 /// Whether an "alert" in the clause is a warning about the world and not a reminder.

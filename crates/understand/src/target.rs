@@ -35,7 +35,7 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
         "because | since i | since we | since my | since the | since it | since he | since she | since they | as it | as i | \
          as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | , he | , she | , they | \
          , that's | , because | , since | , as | i already | it's already | it is already | , then | and replace | \
-         and reschedule | and move it | and change it | and set it | and make | , can you | only | , and"
+         and reschedule | and move it | and change it | and set it | and make | , can you | only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | at the same | , send | , same"
     );
     let cut = clause.seek(range.start + 1, REMARKS).filter(|(at, _)| *at < range.end && !clause.is_taken(*at));
     range.start..cut.map_or(range.end, |(at, _)| at)
@@ -85,7 +85,7 @@ fn is_filter_word(word: &str) -> bool {
     const WORDS: Phrases = phrases!(
         "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | priority | old | \
          current | outstanding | incomplete | unfinished | remaining | active | expired | upcoming | future | existing | \
-         recent | recurring | repeating | new | previous"
+         recent | recurring | repeating | new | previous | event | me"
     );
     WORDS.contains(word)
 }
@@ -270,7 +270,11 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
         let Some(noun) = inner_noun(clause, start, end) else { break };
         let after = connective(clause, noun.end, end);
         if (start..noun.at).all(|i| clause.is_taken(i) || is_filter_word(clause.at(i))) {
-            start = skip_articles(clause, after, end);
+            let next = skip_articles(clause, after_person(clause, after), end);
+            if start > range.start && clause.is_spent(next..end) && noun.noun == Noun::List {
+                break;
+            }
+            start = next;
         } else {
             if clause.is_spent(after..end) {
                 end = noun.at;
@@ -287,6 +291,12 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     Some(bare.unwrap_or(name))
 }
 
+/// "for Bob to take out the trash": Bob is not the task.
+fn after_person(clause: &Clause, i: usize) -> usize {
+    let person = clause.before(i) == "for" && clause.at(i + 1) == "to" && clause.words.is_word(i);
+    if person { i + 2 } else { i }
+}
+
 fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {
     let small = |i: usize| clause.is_taken(i) || lexicon::is_article(clause.at(i)) && i + 1 < end;
     (start..end).find(|i| !small(*i)).unwrap_or(end)
@@ -294,7 +304,8 @@ fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {
 
 /// The word for a task that belongs to the reference: near its start, or at its end.
 fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
-    clause.nouns_in(start..end).find(|noun| {
+    let followed = |noun: &Named| clause.noun_at(noun.end).is_some() && noun.end < end;
+    clause.nouns_in(start..end).filter(|noun| !followed(noun)).find(|noun| {
         let first = clause.is_spent(start..noun.at);
         let last = clause.is_spent(noun.end..end);
         noun.noun == Noun::Reminder || first || last || clause.at(noun.at).starts_with("task")

@@ -246,7 +246,7 @@ fn leads(scan: &Scan, i: usize, n: usize) -> bool {
             matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow") || names::part(next).is_some()
         }
         "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
-        "all" => matches!(next, "this" | "next" | "day" | "week"),
+        "all" => matches!(next, "this" | "next" | "day" | "week") || names::weekday(next).is_some(),
         _ => true,
     }
 }

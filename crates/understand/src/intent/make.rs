@@ -98,13 +98,15 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
 
 /// "add … to the chores reminder" changes that reminder: where its name begins.
 pub(crate) fn to_reminder(clause: &Clause, i: usize) -> Option<usize> {
-    let to = (i + 2..clause.end).find(|k| {
-        let reminder =
-            clause.noun_in(k + 1..clause.end.min(k + 7)).filter(|noun| noun.noun == Noun::Reminder && !noun.plural);
-        let straight =
-            reminder.is_some_and(|noun| !(k + 1..noun.at).any(|m| matches!(clause.at(m), "to" | "for" | "about")));
-        matches!(clause.at(*k), "to" | "in" | "on") && straight
-    })?;
+    let leads = |k: &usize| {
+        let near = clause.nouns_in(k + 1..clause.end.min(k + 8)).find(|noun| noun.noun == Noun::Reminder);
+        near.is_some_and(|noun| {
+            let straight = !(k + 1..noun.at).any(|m| matches!(clause.at(m), "to" | "for" | "about"));
+            let named = (k + 1..noun.at).any(|m| !lexicon::is_article(clause.at(m)) && clause.date_at(m).is_none());
+            straight && (!noun.plural || named)
+        })
+    };
+    let to = (i + 2..clause.end).find(|k| matches!(clause.at(*k), "to" | "in" | "on") && leads(k))?;
     clause.noun_in(i..to).is_none().then_some(to + 1)
 }
 

@@ -116,7 +116,7 @@ fn shown(clause: &Clause, i: usize, body: usize) -> Guess {
     if let Some((at, _)) = clause.seek(body, gone) {
         return Some((Act::Delete(i + 1, at), 0.75));
     }
-    (!scope::is_media(clause)).then_some((Act::List(body), 0.95))
+    (!scope::is_media(clause) && !scope::is_order(clause)).then_some((Act::List(body), 0.95))
 }
 
 fn everything(clause: &Clause, i: usize, body: usize) -> bool {

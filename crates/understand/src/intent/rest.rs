@@ -37,6 +37,9 @@ pub(super) fn wanted(clause: &Clause, i: usize) -> Guess {
     None
 }
 
+/// How many places of a clause are tried: no sentence needs more, and noise must not take long.
+const MOST_TRIES: usize = 24;
+
 /// A command after a preamble: "I'm tired, so please delete …", "on my list, add …".
 pub(super) fn later(clause: &Clause) -> Guess {
     const OPENS: Phrases = phrases!(
@@ -45,11 +48,11 @@ pub(super) fn later(clause: &Clause) -> Guess {
     if let Some(guess) = passive(clause) {
         return Some(guess);
     }
-    for i in clause.start + 1..clause.end {
-        let before = clause.before(i);
-        if !OPENS.contains(before) && !courtesy::is_please(before) && !matches!(clause.at(i), "remind" | "remember") {
-            continue;
-        }
+    let opens = |i: &usize| {
+        let before = clause.before(*i);
+        OPENS.contains(before) || courtesy::is_please(before) || matches!(clause.at(*i), "remind" | "remember")
+    };
+    for i in (clause.start + 1..clause.end).filter(opens).take(MOST_TRIES) {
         let from = courtesy::after(clause.words, i, clause.end);
         let Some((act, confidence)) = at(clause, from) else { continue };
         let verb = verb_at(clause, from);
@@ -108,7 +111,8 @@ fn passive(clause: &Clause) -> Guess {
 
 /// A clause without a verb: "my tasks", "reminders for tomorrow", "a reminder for the game".
 pub(super) fn without_verb(clause: &Clause) -> Guess {
-    let noun = clause.noun_in(clause.start..clause.end).filter(|_| !scope::is_media(clause))?;
+    let noun =
+        clause.noun_in(clause.start..clause.end).filter(|_| !scope::is_media(clause) && !scope::is_order(clause))?;
     let singular = !noun.plural && noun.noun != Noun::List;
     let wanted = clause.has(phrases!(
         "i need a | i need an | i want a | i'd like a | i would like a | need a | like a | want a | about a | needs a | \

@@ -11,7 +11,7 @@ use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
 use crate::lexicon::Noun;
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Field, Intent, Missing, Target};
 use crate::target;
 use crate::timing;
@@ -201,6 +201,7 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
     if !says_nothing(command) {
         return range;
     }
+    take_participle(clause, range.clone());
     date::drop_instead(clause, range.clone());
     date::drop_from(clause, range.clone());
     if let Some(about) = field::new_priority(clause, range.clone(), command) {
@@ -210,6 +211,19 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
         return about;
     }
     if change == Change::Any { new_title(clause, range, command) } else { range }
+}
+
+/// Takes "needs to be changed", "has been moved": the words of a change that was told and not asked for.
+fn take_participle(clause: &mut Clause, range: Range<usize>) {
+    const TOLD: Phrases = phrases!(
+        "should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
+         has changed | have changed | is changed | was changed | be changed | changed | needs changing | \
+         needs to be pushed | needs to be moved | should be moved | has been moved | was moved | be moved | moved | \
+         be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | postponed"
+    );
+    if let Some((at, n)) = clause.seek(range.start + 1, TOLD).filter(|(at, n)| at + n <= range.end) {
+        clause.take(at..at + n);
+    }
 }
 
 /// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
