@@ -256,11 +256,9 @@ fn named_month(scan: &Scan, i: usize, own: usize, month: i8, which: bool) -> Opt
     if day::month_and_day(scan, name).is_some() {
         return None;
     }
-    let led = i > own
-        && matches!(
-            scan.before(i),
-            "in" | "by" | "before" | "until" | "till" | "for" | "during" | "of" | "from" | "the"
-        );
+    let leads = phrases!("in | by | before | until | till | for | during | of | from");
+    let led =
+        i > own && leads.contains(scan.before(i)) && (!names::is_doubtful(scan.at(name)) || scan.closes(name + 1));
     let whole = scan.is_whole(i, name + 1);
     let (start, end, _, next) = period(scan, i)?;
     let year = next > name + 1;
