@@ -17,13 +17,13 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
              high-priority | top priority | top-priority | highest priority | urgent priority | \
              critical priority | priority is high | priority high | priority : high | high prio | \
              prio high | ! high | very urgent | really urgent | urgently | urgent | very important | \
-             really important | important | critical | as soon as possible | asap"
+             really important | important | critical | as soon as possible | asap | p1"
         ),
     ),
     (
         Priority::Low,
         phrases!(
-            "set it as low priority | make it low priority | as low priority | with low priority | \
+            "p3 | p4 | set it as low priority | make it low priority | as low priority | with low priority | \
              with a low priority | low priority | low-priority | lowest priority | priority is low | \
              priority low | priority : low | low prio | prio low | ! low | not urgent | no rush | \
              whenever i can"
@@ -32,7 +32,7 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
     (
         Priority::Medium,
         phrases!(
-            "as medium priority | with medium priority | with normal priority | medium priority | \
+            "p2 | as medium priority | with medium priority | with normal priority | medium priority | \
              medium-priority | normal priority | priority medium | priority : medium | ! medium"
         ),
     ),

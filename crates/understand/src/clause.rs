@@ -66,6 +66,9 @@ impl<'a> Clause<'a> {
     /// "list" as a verb, "alert" as a verb, and alerts that are no reminders.
     fn is_other_word(&self, i: usize) -> bool {
         let word = self.at(i);
+        if self.before(i) == "#" {
+            return true;
+        }
         let verb = i == self.start && matches!(word, "list" | "alert") && self.words.is_word(i + 1) && i + 1 < self.end;
         let warning = word.starts_with("alert") || word.starts_with("notification");
         verb && self.at(i + 1) != "of"

@@ -37,7 +37,10 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     let list = words.as_ref().map_or(end, |words| words.start);
     clause.take(words.unwrap_or(end..end));
     take_lead_time(clause, body, list);
-    timing::apply(&mut command, timing::choose(clause, from..end, body), clause.now);
+    // "Tomorrow at 5, remind me to …": a date that opens the clause counts, one in a remark before it does not.
+    let opens = clause.date_at(clause.start).is_some();
+    let dated = if opens { clause.start } else { from };
+    timing::apply(&mut command, timing::choose(clause, dated..end, body), clause.now);
     command.priority = attributes::priority(clause, from, list);
     let title = match form {
         Form::Make => made(clause, body, list),
@@ -187,8 +190,8 @@ fn before_command(clause: &mut Clause, head: usize) -> String {
     {
         end -= 1;
     }
-    let start = clause.start + clause.phrase(clause.start, REMARKS).unwrap_or(0);
-    let start = skip_taken(clause, start, end);
+    let start = skip_taken(clause, clause.start, end);
+    let start = skip_taken(clause, start + clause.phrase(start, REMARKS).unwrap_or(0), end);
     clause.rest(start + usize::from(lexicon::is_article(clause.at(start)))..end)
 }
 

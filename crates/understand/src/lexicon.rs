@@ -49,7 +49,10 @@ const VERBS: &[(Verb, Phrases)] = &[
              enter | log | record | save | need | want | generate | program | have | do"
         ),
     ),
-    (Verb::Remind, phrases!("remind | alert | notify | reming | remid | eemind | rmind | remine | remmind")),
+    (
+        Verb::Remind,
+        phrases!("remind | alert | notify | nudge | ping | reming | remid | eemind | rmind | remine | remmind"),
+    ),
     (
         Verb::Show,
         phrases!(

@@ -43,7 +43,7 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 /// Leaves out small words and marks at both ends.
 fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    let small = phrases!("off | out | down | with | of | from | about | only | just | over");
+    let small = phrases!("off | out | down | with | of | from | about | only | just | over | both");
     let mut range = range.start..range.end.min(clause.end);
     while !range.is_empty() && (clause.is_spent(range.start..range.start + 1) || small.contains(clause.at(range.start)))
     {
@@ -58,7 +58,7 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
 /// "all", "everything", "every", "each of": where what they range over begins. A whole list counts, too.
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     const ALL: Phrases = phrases!(
-        "all of | all | everything | every single | every one of | every | each of | both | the entire | my entire | \
+        "all of | all | everything | every single | every one of | every | each of | them all | it all | the entire | my entire | \
          the whole | my whole | entire | the all | my all | any"
     );
     let i = range.start;
@@ -68,10 +68,17 @@ fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     let article = i + usize::from(lexicon::is_article(clause.at(i)));
     let noun = behind_filters(clause, article, range.end)?;
     let definite = matches!(clause.at(i), "my" | "the" | "our" | "this") || article == i;
-    let list = noun.noun == Noun::List && clause.is_spent(noun.end..range.end) && definite;
+    let list = noun.noun == Noun::List && closes_list(clause, noun.end..range.end) && definite;
     // "delete my tasks" means every one; "delete the reminders about …" as well.
     let tasks = noun.noun != Noun::List && noun.plural && !matches!(clause.at(i), "some" | "these" | "those");
     (list || tasks).then_some(article)
+}
+
+/// Nothing after a list, or how thoroughly it is to be emptied.
+fn closes_list(clause: &Clause, range: Range<usize>) -> bool {
+    range
+        .into_iter()
+        .all(|i| clause.is_spent(i..i + 1) || matches!(clause.at(i), "clean" | "completely" | "out" | "off"))
 }
 
 /// A noun, perhaps behind words that filter ("my completed tasks").
@@ -93,10 +100,21 @@ fn is_filter_word(word: &str) -> bool {
 /// All of a kind: the filter takes over what limits them, text included.
 fn every(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Target {
     filter::read(clause, range.clone(), filter);
+    let them = clause.phrase(range.start, phrases!("them | of them | of it | of these | of those")).is_some();
+    if them || is_list(clause, range.clone()) {
+        return Target::All;
+    }
     let words = trim(clause, range);
     let name = named(clause, words).filter(|name| !name.is_empty());
     filter.text = filter.text.take().or(name);
     Target::All
+}
+
+/// "from my list", "on the list".
+fn is_list(clause: &Clause, range: Range<usize>) -> bool {
+    let lead = matches!(clause.at(range.start), "from" | "off" | "on" | "in" | "of");
+    let noun = clause.noun_in(range.start..range.end.min(range.start + 5)).filter(|noun| noun.noun == Noun::List);
+    lead && noun.is_some_and(|noun| clause.is_spent(noun.end..range.end))
 }
 
 /// "the 3pm reminder", "my reminder for Friday": those of that day.
@@ -213,8 +231,10 @@ fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     let noun = noun_end(i).filter(|_| clause.at(i) != "one");
     let lead = clause.phrase(i, NUMBER).map(|n| i + n).or(noun);
     let at = lead.map_or(i, |at| at + clause.phrase(at, NUMBER).unwrap_or(0));
-    let (n, _) = numbers::cardinal(clause.words, at).filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
-    let bare = lead.is_none() && i == range.start && numbers::figures(clause.at(at)).is_none();
+    let possessive = clause.at(at).strip_suffix("'s").and_then(numbers::figures).map(|n| (n, 1));
+    let number = possessive.or_else(|| numbers::cardinal(clause.words, at));
+    let (n, _) = number.filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
+    let bare = lead.is_none() && i == range.start && possessive.is_none() && numbers::figures(clause.at(at)).is_none();
     if bare { None } else { usize::try_from(n).ok().map(Target::Position) }
 }
 
@@ -266,6 +286,9 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     let mut end = list_tail(clause, range.clone());
     take_dates(clause, start..end);
     start = skip_articles(clause, start, end);
+    if clause.at(start) == "one" && connective(clause, start + 1, end) > start + 1 {
+        start = skip_articles(clause, connective(clause, start + 1, end), end);
+    }
     for _ in 0..2 {
         let Some(noun) = inner_noun(clause, start, end) else { break };
         let after = connective(clause, noun.end, end);

@@ -28,6 +28,7 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
         (true, _, _) => 0.95,
         (_, true, true) => 0.85,
         (_, true, false) | (_, false, true) => 0.65,
+        _ if phrases!("postpone | reschedule | snooze | delay | defer").contains(clause.at(i)) => 0.65,
         _ => return None,
     };
     let change = if verb == Verb::Move { Change::Due } else { Change::Any };

@@ -10,6 +10,10 @@ use crate::scope;
 use crate::update::Change;
 
 pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
+    // "cancel" alone calls off what was asked, not a task.
+    if clause.at(i) == "cancel" && i + 1 >= clause.end {
+        return None;
+    }
     if let Some((field, after)) = cleared_field(clause, i + 1) {
         return Some((Act::Update(Change::Clear(field), after, clause.end), 0.9));
     }
@@ -130,7 +134,17 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
         return fits.then_some((Act::Complete(i + n, end), 0.85));
     }
-    is_done(clause, i)
+    already(clause, i).or_else(|| is_done(clause, i))
+}
+
+/// "I already paid the rent": what was done names the task.
+fn already(clause: &Clause, i: usize) -> Guess {
+    let n = clause.phrase(i, phrases!("i already | i've already | i have already | i just | i've just"))?;
+    let past = phrases!("bought | paid | sent | made | got | took | went | wrote | read | met | fed | cut | ran");
+    let verb = clause.at(i + n);
+    let fits = past.contains(verb) || verb.ends_with("ed") && verb.len() > 3 && verb != "need";
+    (fits && i + n + 1 < clause.end && !clause.is_foreign() && clause.words.at(clause.end) != "?")
+        .then_some((Act::Complete(i + n + 1, clause.end), 0.6))
 }
 
 fn is_done(clause: &Clause, i: usize) -> Guess {

@@ -8,6 +8,7 @@ use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::{Noun, Verb};
 use crate::phrases::{Phrases, phrases};
+use crate::reading::Field;
 use crate::update::Change;
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
@@ -29,6 +30,9 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     if let Some((priority, n)) = direction.iter().find_map(|(p, list)| clause.phrase(i, *list).map(|n| (*p, n))) {
         return Some((Act::Update(Change::Priority(priority), i + n, end), 0.88));
     }
+    if clause.at(i) == "untag" {
+        return Some((Act::Update(Change::Clear(Field::Tags), i + 1, end), 0.85));
+    }
     if let Some(n) =
         clause.phrase(i, phrases!("call it | name it | call that")).filter(|n| i + n < end && clause.dates.is_empty())
     {
@@ -46,7 +50,7 @@ fn remember(clause: &Clause, i: usize) -> Guess {
         "remember to | remember that i need to | remember that i have to | remember i need to | remember i have to | \
          don't let me forget to | don't let me forget about | don't let me forget | dont let me forget to | \
          dont let me forget | do not let me forget to | do not let me forget | don't forget to | dont forget to | \
-         do not forget to | i must remember to | i should remember to | i can't forget to | i cannot forget to | \
+         do not forget to | don't forget about | don't forget | dont forget | i must remember to | i should remember to | i can't forget to | i cannot forget to | \
          i don't want to forget to | i dont want to forget to | i do not want to forget to | i don't want to forget | \
          i dont want to forget | i don't want to miss | i dont want to miss | can't forget to | can't forget | \
          i can't forget | i must not forget to | i mustn't forget to | i shouldn't forget to | help me remember to | \

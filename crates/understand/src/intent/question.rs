@@ -59,7 +59,7 @@ fn duties(clause: &Clause, i: usize) -> Guess {
 fn state(clause: &Clause, i: usize) -> Guess {
     const STATES: Phrases = phrases!(
         "pending | overdue | due | left | outstanding | next | done | completed | open | urgent | important | \
-         still pending | still open | still left | not done | up next | up"
+         my top priority | my priorities | my highest priority | top priority | most important | still pending | still open | still left | not done | up next | up"
     );
     let short = matches!(clause.at(i), "what's" | "whats");
     let long = clause.at(i) == "what" && matches!(clause.at(i + 1), "is" | "are");
@@ -126,7 +126,16 @@ fn everything(clause: &Clause, i: usize, body: usize) -> bool {
          my priorities"
     );
     let alone = matches!(clause.at(i), "show" | "list") && clause.is_spent(body..clause.end);
-    alone || clause.phrase(body, ALL).is_some()
+    alone || clause.phrase(body, ALL).is_some() || only_filters(clause, body)
+}
+
+/// "the completed ones", "only high priority".
+fn only_filters(clause: &Clause, body: usize) -> bool {
+    let small = phrases!(
+        "only | just | ones | the | my | all | priority | high | low | medium | urgent | important | completed | \
+         done | pending | overdue | finished | open"
+    );
+    body < clause.end && (body..clause.end).all(|i| small.contains(clause.at(i)) || clause.date_at(i).is_some())
 }
 
 fn dated(clause: &Clause, body: usize) -> bool {
