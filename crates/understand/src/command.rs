@@ -15,6 +15,9 @@ use crate::target;
 use crate::timing;
 use crate::update;
 
+/// Up to this, a new task is only guessed at.
+pub(crate) const GUESS: f64 = 0.6;
+
 /// Below this, what is not about tasks is a date and nothing else.
 pub(crate) const DATE_ONLY: f64 = 0.6;
 

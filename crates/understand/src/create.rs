@@ -95,12 +95,21 @@ fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
         let last =
             end >= to || matches!(clause.at(end), "to" | "about" | "." | "," | "and") || clause.date_at(end).is_some();
         let first = clause.is_spent(from..i) || clause.noun_at(i.saturating_sub(1)).is_some();
+        let event = first.then(|| event_end(clause, end, to)).flatten();
+        let end = event.unwrap_or(end);
         if last || first {
             let start = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "at" | "about")).unwrap_or(i);
             clause.take(start.max(from)..end);
         }
         return;
     }
+}
+
+/// "an hour before the game to order pizza": where the event ends and the task begins.
+fn event_end(clause: &Clause, from: usize, to: usize) -> Option<usize> {
+    let part =
+        |i: usize| matches!(clause.before(i), "have" | "has" | "need" | "needs" | "going" | "want" | "time" | "ready");
+    (from + 1..to.min(from + 5)).find(|i| clause.at(*i) == "to" && !part(*i))
 }
 
 /// "to my list: …" before the title.

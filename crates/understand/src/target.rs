@@ -110,11 +110,11 @@ fn every(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Targe
     Target::All
 }
 
-/// "from my list", "on the list".
+/// "from my list", "on the list", "list clean".
 fn is_list(clause: &Clause, range: Range<usize>) -> bool {
     let lead = matches!(clause.at(range.start), "from" | "off" | "on" | "in" | "of");
     let noun = clause.noun_in(range.start..range.end.min(range.start + 5)).filter(|noun| noun.noun == Noun::List);
-    lead && noun.is_some_and(|noun| clause.is_spent(noun.end..range.end))
+    noun.is_some_and(|noun| (lead || noun.at == range.start) && closes_list(clause, noun.end..range.end))
 }
 
 /// "the 3pm reminder", "my reminder for Friday": those of that day.
@@ -169,7 +169,8 @@ fn several(clause: &mut Clause, range: &Range<usize>) -> Option<Target> {
 }
 
 fn stands_alone(clause: &Clause, side: &Range<usize>) -> bool {
-    let article = matches!(clause.at(side.start), "the" | "my") && side.len() <= 4;
+    let labelled = clause.noun_in(side.clone()).is_some_and(|noun| noun.end < side.end);
+    let article = matches!(clause.at(side.start), "the" | "my") && side.len() <= 4 && !labelled;
     side.len() == 1 && (clause.words.is_word(side.start) || clause.words.is_quoted(side.start)) || article
 }
 
@@ -206,9 +207,7 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     if matches!(clause.at(at), "one" | "something" | "anything") && at + 1 == end {
         return Some(definite);
     }
-    let noun = clause.noun_at(at).filter(|noun| noun.end >= end)?;
-    debug_assert!(noun.at == at);
-    Some(definite)
+    clause.noun_at(at).filter(|noun| noun.end >= end).map(|_| definite)
 }
 
 /// A place in the list: "the second one", "number 3", "#2", "task 4", "the last one", "2".

@@ -183,12 +183,12 @@ impl Lexer<'_> {
             last = c;
             end += c.len_utf8();
         }
-        let end = self.half_of_day(start, end, lower_start);
+        let end = self.half_of_day(start, end);
         self.push(Kind::Word, start, end, lower_start)
     }
 
     /// Takes the rest of `a.m.` or `p.m.` into the word.
-    fn half_of_day(&mut self, start: usize, end: usize, lower_start: usize) -> usize {
+    fn half_of_day(&mut self, start: usize, end: usize) -> usize {
         let word = &self.text[start..end];
         let Some(hour) = word.strip_suffix(['a', 'p', 'A', 'P']) else { return end };
         let rest = &self.text[end..];
@@ -201,7 +201,6 @@ impl Lexer<'_> {
             Some(c) if c.is_alphanumeric() => end,
             after => {
                 self.lower.push('m');
-                debug_assert!(self.lower.len() > lower_start);
                 end + 2 + usize::from(after == Some('.'))
             }
         }

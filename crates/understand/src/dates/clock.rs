@@ -83,21 +83,12 @@ fn past_or_to(scan: &Scan, i: usize) -> Read {
         _ => return None,
     };
     let (base, end) = named(scan, at + 1).or_else(|| hour_alone(scan, at + 1))?;
-    let (half, end) = half_after(scan, end).map_or((base.half, end), |(h, e)| (Some(h), e).into_half(base.half));
+    let (said, end) = half_after(scan, end).unwrap_or((base.half, end));
+    let half = if base.half == Half::Open { said } else { base.half };
     let total = i64::from(base.hour) * 60 + if before { -minutes } else { minutes };
     let total = total.rem_euclid(24 * 60);
     let hour = if before && base.hour == 1 && half != Half::Exact { 12 } else { total / 60 };
     Some((clock(hour, total % 60, 0, half)?, end))
-}
-
-trait IntoHalf {
-    fn into_half(self, known: Half) -> (Half, usize);
-}
-
-impl IntoHalf for (Option<Half>, usize) {
-    fn into_half(self, known: Half) -> (Half, usize) {
-        (if known == Half::Open { self.0.unwrap_or(known) } else { known }, self.1)
-    }
 }
 
 /// "half three" is half past three.
