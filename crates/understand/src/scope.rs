@@ -26,10 +26,17 @@ const FOREIGN: Phrases = phrases!(
      joke | jokes | meaning | definition | define | translate | spell | spelling | capital | president | population | \
      history | wikipedia | news | headlines | results | \
      language | accent | name | whisper | speed | user | username | prompt | system | password | device | phone | \
-     timezone | alarm | alarms | timer | timers | time | clock | \
-     meeting | meetings | event | events | calendar | appointment | game | games | movie | movies | score | scores | play | \
-     order"
+     timezone | alarm | alarms | timer | timers | time | clock | calendar | score | scores | play | order"
 );
+
+/// What people plan: a task may be named by it, a question about it is for a calendar.
+const PLANS: Phrases =
+    phrases!("meeting | meetings | event | events | appointment | appointments | game | games | movie | movies");
+
+/// Whether the word names a plan.
+pub(crate) fn is_plan(word: &str) -> bool {
+    PLANS.contains(word)
+}
 
 /// Whether the word belongs to another trade.
 pub(crate) fn is_foreign(word: &str) -> bool {

@@ -11,7 +11,7 @@ use crate::update::Change;
 pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     let noun = clause.has_noun();
     let next = clause.at(i + 1);
-    if clause.is_foreign() || !noun && is_other(clause, i) {
+    if clause.is_elsewhere() || !noun && is_other(clause, i) {
         return None;
     }
     if matches!(clause.at(i), "prioritize" | "prioritise") {

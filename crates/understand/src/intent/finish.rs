@@ -30,7 +30,7 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     {
         return Some((Act::Update(Change::Replace(at), i + 1, clause.end), 0.7));
     }
-    if clause.is_foreign() && !is_remind(clause, i + 1) || scope::is_media(clause) {
+    if clause.is_elsewhere() && !is_remind(clause, i + 1) || scope::is_media(clause) {
         return None;
     }
     let plain = matches!(clause.at(i), "delete" | "remove" | "erase");
@@ -69,7 +69,7 @@ pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
 
 pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
-    if clause.is_foreign() || clause.at(i) == "close" && !noun {
+    if clause.is_elsewhere() || clause.at(i) == "close" && !noun {
         return None;
     }
     let urgent = (i + 1..clause.end).any(|k| attributes::priority_at(clause, k).is_some());

@@ -74,7 +74,7 @@ fn remember(clause: &Clause, i: usize) -> Guess {
 
 fn gone(clause: &Clause, i: usize) -> Guess {
     const GONE: Phrases = phrases!(
-        "get rid of | get rid off | throw away | throw out | toss | do away with | turn off | shut off | switch off | take away | no more | \
+        "get rid of | get rid off | throw away | throw out | toss | do away with | turn off | shut off | switch off | take away | clean out | hold off on | no more | \
          i no longer need to be reminded | i no longer need to | i no longer need a | i no longer need | \
          i know longer need | no longer need | i won't need | i wont need | i won't be needing | i will not need | \
          i don't need to be reminded | i dont need to be reminded | i do not need to be reminded | \
@@ -85,11 +85,12 @@ fn gone(clause: &Clause, i: usize) -> Guess {
     let n = clause.phrase(i, GONE)?;
     let last = clause.at(i + n - 1);
     let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun != Noun::List || clause.at(i) == "get");
-    let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss");
+    let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss" | "clean" | "hold");
     let sure =
         if off { reminder } else { clause.has_noun() || matches!(last, "me" | "reminded") || clause.at(i) == "get" };
     let lead = clause.phrase(i + n, phrases!("to be reminded | to | about | of | a | any")).unwrap_or(0);
-    (sure && !clause.is_foreign()).then_some((Act::Delete(i + n + lead, clause.end), 0.85))
+    let told = matches!(last, "me" | "reminded");
+    (sure && (told || !clause.is_foreign())).then_some((Act::Delete(i + n + lead, clause.end), 0.85))
 }
 
 /// "Instead of Friday, remind me on Thursday …".

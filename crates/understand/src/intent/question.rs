@@ -6,6 +6,7 @@ use crate::create::Form;
 use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 use crate::scope;
+use crate::update::Change;
 
 pub(super) fn read(clause: &Clause) -> Guess {
     const ASKS: Phrases = phrases!(
@@ -95,6 +96,10 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     }
     if verb == "tell" && clause.at(i + 1) == "me" && clause.at(i + 2) == "to" && !clause.dates.is_empty() {
         return Some((Act::Create(Form::Remind, i + 2), 0.7));
+    }
+    let repeats = clause.dates.iter().any(|found| found.parts.repeat.is_some());
+    if verb == "repeat" && repeats && clause.has_noun() {
+        return Some((Act::Update(Change::Any, i + 1, clause.end), 0.75));
     }
     if clause.has_noun() || clause.has(phrases!("notes")) {
         return shown(clause, i, body);

@@ -75,7 +75,8 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
         Change::Title => renamed(clause, range, &mut command),
         Change::Any | Change::Due => changed(clause, range, change, &mut command),
     };
-    let bare = about.is_empty() || clause.noun_in(about.clone()).is_some_and(|noun| noun.noun != Noun::List);
+    let bare =
+        clause.is_spent(about.clone()) || clause.noun_in(about.clone()).is_some_and(|noun| noun.noun != Noun::List);
     command.target = target::read(clause, about, &mut command.filter);
     finish(&mut command, bare);
     command
