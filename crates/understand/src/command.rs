@@ -75,8 +75,8 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
 /// What a list is searched for: "about the dentist", "tasks for work", "dentist reminders", "is milk on my list".
 fn searched(clause: &mut Clause, body: usize) -> Option<String> {
     const LEADS: Phrases = phrases!(
-        "about | regarding | concerning | related to | relating to | involving | containing | with the word | mentioning | \
-         that mention | that contain | called | named"
+        "about | regarding | concerning | related to | relating to | involving | containing | with the word | \
+         mentioning | that mention | that contain | called | named"
     );
     let text = |clause: &Clause, range: Range<usize>| Some(clause.rest(range)).filter(|text| !text.is_empty());
     if let Some((at, n)) = clause.seek(body, LEADS) {
@@ -106,8 +106,9 @@ fn searched(clause: &mut Clause, body: usize) -> Option<String> {
 /// Words before which the name of a kind of task cannot reach.
 fn ends_compound(clause: &Clause, i: usize) -> bool {
     const STOPS: Phrases = phrases!(
-        "me | us | all | of | what | which | many | any | other | last | next | first | new | are | is | do | show | list | see | \
-         current | upcoming | users | and | or | have | on | in | for | to | there | recent | set | 's | up | every | single | more | own"
+        "me | us | all | of | what | which | many | any | other | last | next | first | new | are | is | do | \
+         show | list | see | current | upcoming | users | and | or | have | on | in | for | to | there | recent | \
+         set | 's | up | every | single | more | own"
     );
     let word = clause.at(i);
     lexicon::is_article(word)

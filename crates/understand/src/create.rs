@@ -68,9 +68,9 @@ fn set_title(command: &mut Command, title: String) {
 /// Words that stand for a task without saying which.
 fn is_empty_title(title: &str) -> bool {
     const NOTHING: Phrases = phrases!(
-        "something | anything | this | that | it | this item | an item | a task | task | item | me | again | later | \
-         something else | a new one | one | another | another one | some items | items | new | stuff | things | of | to | \
-         about | for | that i | up | a | an | the | i | a list | list | a new list"
+        "something | anything | this | that | it | this item | an item | a task | task | item | me | again | \
+         later | something else | a new one | one | another | another one | some items | items | new | stuff | \
+         things | of | to | about | for | that i | up | a | an | the | i | a list | list | a new list"
     );
     title.is_empty() || NOTHING.iter().any(|known| known.eq_ignore_ascii_case(title))
 }
@@ -83,7 +83,13 @@ fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
         let amount =
             if matches!(clause.at(i), "the") { Some(1) } else { numbers::amount(clause.words, i).map(|(_, len)| len) };
         let Some(unit) = amount.map(|len| i + len).filter(|unit| UNITS.contains(clause.at(*unit))) else { continue };
-        let Some(n) = clause.phrase(unit + 1, phrases!("before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | in advance | earlier")) else {
+        let Some(n) = clause.phrase(
+            unit + 1,
+            phrases!(
+                "before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | \
+             in advance | earlier"
+            ),
+        ) else {
             continue;
         };
         if clause.date_at(i).is_some_and(|found| found.tokens.end > unit + 1) {
@@ -129,8 +135,8 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
 
 /// Where a title may begin: after the words that only lead to it.
 const LEADS: Phrases = phrases!(
-    "again to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | that | \
-     about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
+    "again to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
+     that | about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
      when it's time to | when it's time for | in order to | to remind me to | so that i | so i | the | my | a | an"
 );
 
@@ -170,8 +176,8 @@ fn before_command(clause: &mut Clause, head: usize) -> String {
     const REMARKS: Phrases = phrases!(
         "i don't want to forget to | i don't want to forget | i dont want to forget to | i dont want to forget | \
          i don't want to miss | i dont want to miss | i can't forget to | i can't forget | can't forget | \
-         i need help remembering to | i have to | i need to | i have | i've got | i am | i'm | i'll | i will | there is | \
-         there's | i can't be late for | i cant be late for | i"
+         i need help remembering to | i have to | i need to | i have | i've got | i am | i'm | i'll | i will | \
+         there is | there's | i can't be late for | i cant be late for | i"
     );
     let mut end = head;
     while end > clause.start
@@ -207,9 +213,9 @@ fn before_command(clause: &mut Clause, head: usize) -> String {
 /// Words that may stand between the verb and the noun without being a title.
 fn is_adjective(word: &str) -> bool {
     const ADJECTIVES: Phrases = phrases!(
-        "new | me | up | another | recurring | repeating | repeat | single | one | us | quick | in | urgent | important | \
-         high | low | priority | medium | down | event | additional | extra | for | you | to | set | out | scheduled | regular | \
-         simple | short | separate"
+        "new | me | up | another | recurring | repeating | repeat | single | one | us | quick | in | urgent | \
+         important | high | low | priority | medium | down | event | additional | extra | for | you | to | set | \
+         out | scheduled | regular | simple | short | separate"
     );
     lexicon::is_article(word) || ADJECTIVES.contains(word)
 }

@@ -27,7 +27,8 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 /// Reads the filter word at `i`, if there is one, and says where to go on.
 fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
     const COMPLETED: Phrases = phrases!(
-        "did i finish | did i complete | did i get done | have i done | completed | already done | finished | checked off | done | complete"
+        "did i finish | did i complete | did i get done | have i done | completed | already done | finished | \
+         checked off | done | complete"
     );
     const PENDING: Phrases = phrases!(
         "not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \

@@ -1,6 +1,6 @@
 //! Lists of words and phrases, written as one string: `phrases!("undo | undo that | take it back")`.
 //!
-//! Cut apart by the compiler, together with marks of the words they begin with, so that most words are refused at a glance.
+//! Cut apart by the compiler, with marks of their first words, so that most words are refused at a glance.
 
 /// Phrases of words with single spaces between.
 #[derive(Clone, Copy, Debug)]

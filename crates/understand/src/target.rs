@@ -32,10 +32,12 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 /// Cuts off why the command is given: "…, I already did it", "… since we moved", "… anymore".
 fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
     const REMARKS: Phrases = phrases!(
-        "because | since i | since we | since my | since the | since it | since he | since she | since they | as it | as i | \
-         as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | , he | , she | , they | \
-         , that's | , because | , since | , as | i already | it's already | it is already | , then | and replace | \
-         and reschedule | and move it | and change it | and set it | and make | , can you | only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | at the same | , send | , same"
+        "because | since i | since we | since my | since the | since it | since he | since she | since they | \
+         as it | as i | as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | \
+         , he | , she | , they | , that's | , because | , since | , as | i already | it's already | it is already | \
+         , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
+         only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | \
+         at the same | , send | , same"
     );
     let cut = clause.seek(range.start + 1, REMARKS).filter(|(at, _)| *at < range.end && !clause.is_taken(*at));
     range.start..cut.map_or(range.end, |(at, _)| at)
@@ -58,8 +60,8 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
 /// "all", "everything", "every", "each of": where what they range over begins. A whole list counts, too.
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     const ALL: Phrases = phrases!(
-        "all of | all | everything | every single | every one of | every | each of | them all | it all | the entire | my entire | \
-         the whole | my whole | entire | the all | my all | any"
+        "all of | all | everything | every single | every one of | every | each of | them all | it all | \
+         the entire | my entire | the whole | my whole | entire | the all | my all | any"
     );
     let i = range.start;
     if let Some(n) = clause.phrase(i, ALL).filter(|n| i + n <= range.end) {
@@ -90,9 +92,9 @@ fn behind_filters(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 
 fn is_filter_word(word: &str) -> bool {
     const WORDS: Phrases = phrases!(
-        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | priority | old | \
-         current | outstanding | incomplete | unfinished | remaining | active | expired | upcoming | future | existing | \
-         recent | recurring | repeating | new | previous | event | me"
+        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | \
+         priority | old | current | outstanding | incomplete | unfinished | remaining | active | expired | \
+         upcoming | future | existing | recent | recurring | repeating | new | previous | event | me"
     );
     WORDS.contains(word)
 }
@@ -191,7 +193,8 @@ fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     const IT: Phrases = phrases!(
-        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | that thing | this thing | the previous one"
+        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
+         that thing | this thing | the previous one"
     );
     let i = range.start;
     let end = list_tail(clause, range.clone());
@@ -337,18 +340,19 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
     const CONNECTIVES: Phrases = phrases!(
-        "that i set for | that i set to | that i have for | that i have to | that i made for | that i just made for | \
-         that are for | that were set for | that was set for | that are about | that there is | that says | that said | \
-         that tells me to | that i have | that i | i set for | i set to | i set up for | i set about | i have set for | \
-         i have for | i have to | i have about | i have | i had for | i had about | i had to | i made for | i made to | \
-         i made about | i just made about | i just made for | i just made to | i created for | i just set for | i set | \
-         which says | with the title | with title | with the name | with name | created to | created for | set for | set to | \
-         set about | set up for | so that i | so i can | so i | of when to | for when | when | in regards to | in regard to | \
-         relating to | related to | pertaining to | associated with | concerning | involving | regarding | containing | \
-         having to do with | mentioning | to remind me to | to remind me of | to remind me about | to remind me that | \
-         to remind us to | for me to | for me about | for me that | for me of | for us to | for me | me to | me of | me about | \
-         me that | about my | about | called | named | titled | entitled | saying | labeled | to | for | of | on | at | that | \
-         which | where | with | from | : | - | , | is"
+        "that i set for | that i set to | that i have for | that i have to | that i made for | \
+         that i just made for | that are for | that were set for | that was set for | that are about | \
+         that there is | that says | that said | that tells me to | that i have | that i | i set for | i set to | \
+         i set up for | i set about | i have set for | i have for | i have to | i have about | i have | i had for | \
+         i had about | i had to | i made for | i made to | i made about | i just made about | i just made for | \
+         i just made to | i created for | i just set for | i set | which says | with the title | with title | \
+         with the name | with name | created to | created for | set for | set to | set about | set up for | \
+         so that i | so i can | so i | of when to | for when | when | in regards to | in regard to | relating to | \
+         related to | pertaining to | associated with | concerning | involving | regarding | containing | \
+         having to do with | mentioning | to remind me to | to remind me of | to remind me about | \
+         to remind me that | to remind us to | for me to | for me about | for me that | for me of | for us to | \
+         for me | me to | me of | me about | me that | about my | about | called | named | titled | entitled | \
+         saying | labeled | to | for | of | on | at | that | which | where | with | from | : | - | , | is"
     );
     let mut at = i;
     for round in 0..3 {

@@ -16,8 +16,8 @@ pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
     }
 }
 
-/// The date of a stretch: that after `prefer`, a deadline ("by …"), or the first. Others complete it; what contradicts
-/// it stays where it is, as part of the title.
+/// The date of a stretch: that after `prefer`, a deadline ("by …"), or the first. Others complete it; what
+/// contradicts it stays where it is, as part of the title.
 pub(crate) fn choose(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<Found> {
     let free = |found: &&Found| {
         found.tokens.start >= range.start && found.tokens.end <= range.end && !clause.is_taken(found.tokens.end - 1)

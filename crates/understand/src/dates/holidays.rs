@@ -1,4 +1,4 @@
-//! Feasts that people put into lists. They are dates only after "on", "by" and their like: "buy a Christmas tree" is not.
+//! Feasts that people put into lists. They are dates only after "on", "by" and their like: a Christmas tree is none.
 
 use jiff::civil::{Date, Weekday};
 

@@ -119,12 +119,12 @@ fn marked_done(clause: &Clause, i: usize) -> Guess {
 /// "I finished …", "done with …", "… is done", "the first and third are done".
 pub(super) fn done(clause: &Clause, i: usize) -> Guess {
     const DONE: Phrases = phrases!(
-        "i have already finished | i've already finished | i already finished | i already completed | i already did | \
-         i just finished | i just completed | i just did | i have finished with | i have finished | i've finished | \
-         i have completed | i've completed | i have done | i've done | i finished with | i finished | i completed | \
-         i did | i'm done with | im done with | i am done with | i'm finished with | i am finished with | \
-         we finished | we completed | all done with | done with | finished with | finished | completed | \
-         already finished | already completed | already did | already done | already complete | done :"
+        "i have already finished | i've already finished | i already finished | i already completed | \
+         i already did | i just finished | i just completed | i just did | i have finished with | i have finished | \
+         i've finished | i have completed | i've completed | i have done | i've done | i finished with | \
+         i finished | i completed | i did | i'm done with | im done with | i am done with | i'm finished with | \
+         i am finished with | we finished | we completed | all done with | done with | finished with | finished | \
+         completed | already finished | already completed | already did | already done | already complete | done :"
     );
     if let Some(n) = clause.phrase(i, DONE) {
         let listing =
@@ -149,12 +149,13 @@ fn already(clause: &Clause, i: usize) -> Guess {
 
 fn is_done(clause: &Clause, i: usize) -> Guess {
     const ENDS: Phrases = phrases!(
-        "is done | are done | is complete | are complete | is completed | are completed | is finished | are finished | \
-         was done | has been done | have been done | has been completed | have been completed | is already done | done"
+        "is done | are done | is complete | are complete | is completed | are completed | is finished | \
+         are finished | was done | has been done | have been done | has been completed | have been completed | \
+         is already done | done"
     );
     const ASKS: Phrases = phrases!(
-        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | where | \
-         i | add | check | until | once | after"
+        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | \
+         where | i | add | check | until | once | after"
     );
     if ASKS.contains(clause.at(i)) {
         return None;

@@ -29,8 +29,8 @@ fn amount_end(clause: &Clause, i: usize) -> Option<usize> {
     let i = i + clause.phrase(i, phrases!("at | on | the | for")).unwrap_or(0);
     let (_, len) = numbers::amount(clause.words, i)?;
     const TAIL: Phrases = phrases!(
-        "minutes before | minute before | minutes | minute | min | mins | hours before | hour before | hours | hour | \
-         days before | day before | days | day | weeks | week | month | months"
+        "minutes before | minute before | minutes | minute | min | mins | hours before | hour before | hours | \
+         hour | days before | day before | days | day | weeks | week | month | months"
     );
     let end = i + len + clause.phrase(i + len, TAIL).unwrap_or(0);
     clause.is_spent(end..clause.end).then_some(end)
@@ -105,8 +105,8 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
 /// Where "to", "to be", "to start" and their like before the new date begin.
 fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
     const FILLER: Phrases = phrases!(
-        "to | be | occur | start | happen | begin | go | off | until | till | into | by | alert | me | remind | out | back | up | \
-         forward | sent | due | take | place | repeat | for | it | recurring"
+        "to | be | occur | start | happen | begin | go | off | until | till | into | by | alert | me | remind | \
+         out | back | up | forward | sent | due | take | place | repeat | for | it | recurring"
     );
     const LAST: Phrases = phrases!("to | until | till | by | be | for | due | repeat | out | back | forward | into");
     let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);

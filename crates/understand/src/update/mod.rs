@@ -236,7 +236,8 @@ fn take_participle(clause: &mut Clause, range: Range<usize>) {
         "should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
          has changed | have changed | is changed | was changed | be changed | changed | needs changing | \
          needs to be pushed | needs to be moved | should be moved | has been moved | was moved | be moved | moved | \
-         be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | postponed"
+         be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | \
+         postponed"
     );
     if let Some((at, n)) = clause.seek(range.start + 1, TOLD).filter(|(at, n)| at + n <= range.end) {
         clause.take(at..at + n);
