@@ -11,28 +11,27 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
         Priority::High,
         phrases!(
             "set it as high priority | make it high priority | make it urgent | mark it as urgent | \
-             mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | \
-             it's important | as high priority | as urgent | with high priority | with a high priority | \
-             with top priority | with highest priority | with urgent priority | high priority | \
-             high-priority | top priority | top-priority | highest priority | urgent priority | \
-             critical priority | priority is high | priority high | priority : high | high prio | \
-             prio high | ! high | very urgent | really urgent | urgently | urgent | very important | \
-             really important | important | critical | as soon as possible | asap"
+             mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | it's important | \
+             as high priority | as urgent | with high priority | with a high priority | with top priority | \
+             with highest priority | with urgent priority | high priority | high-priority | top priority | \
+             top-priority | highest priority | urgent priority | critical priority | priority is high | \
+             priority high | priority : high | high prio | prio high | ! high | very urgent | really urgent | \
+             urgently | urgent | very important | really important | important | critical | as soon as possible | \
+             asap | p1"
         ),
     ),
     (
         Priority::Low,
         phrases!(
-            "set it as low priority | make it low priority | as low priority | with low priority | \
-             with a low priority | low priority | low-priority | lowest priority | priority is low | \
-             priority low | priority : low | low prio | prio low | ! low | not urgent | no rush | \
-             whenever i can"
+            "p3 | p4 | set it as low priority | make it low priority | as low priority | with low priority | \
+             with a low priority | low priority | low-priority | lowest priority | priority is low | priority low | \
+             priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can"
         ),
     ),
     (
         Priority::Medium,
         phrases!(
-            "as medium priority | with medium priority | with normal priority | medium priority | \
+            "p2 | as medium priority | with medium priority | with normal priority | medium priority | \
              medium-priority | normal priority | priority medium | priority : medium | ! medium"
         ),
     ),
@@ -79,8 +78,8 @@ fn closes_clause(word: &str) -> bool {
 pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     const LEADS: Phrases = phrases!(
         "and tag it with | and tag it as | tag it with | tag it as | tag it | tagged with | tagged as | tagged | \
-         with the tags | with the tag | with tags | with tag | with a tag | with the label | with label | \
-         labeled | labelled | tags : | tag : | with category"
+         with the tags | with the tag | with tags | with tag | with a tag | with the label | with label | labeled | \
+         labelled | tags : | tag : | with category"
     );
     let mut tags = Vec::new();
     let mut i = from;

@@ -23,6 +23,8 @@ pub(crate) struct Clause<'a> {
     nouns: Vec<Named>,
     /// Whether it holds a word of another trade.
     foreign: bool,
+    /// Whether it holds a word for a plan: a meeting, a game.
+    plan: bool,
     taken: Vec<bool>,
 }
 
@@ -42,7 +44,8 @@ impl<'a> Clause<'a> {
         let taken = (start..end).map(|i| courtesy::is_please(words.at(i))).collect();
         let dates = dates::find(Scan { words, start, end, now });
         let foreign = (start..end).any(|i| scope::is_foreign(words.at(i)));
-        let mut clause = Self { words, start, end, now, dates, nouns: Vec::new(), foreign, taken };
+        let plan = (start..end).any(|i| scope::is_plan(words.at(i)));
+        let mut clause = Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, taken };
         clause.nouns = clause.find_nouns();
         clause
     }
@@ -66,6 +69,9 @@ impl<'a> Clause<'a> {
     /// "list" as a verb, "alert" as a verb, and alerts that are no reminders.
     fn is_other_word(&self, i: usize) -> bool {
         let word = self.at(i);
+        if self.before(i) == "#" {
+            return true;
+        }
         let verb = i == self.start && matches!(word, "list" | "alert") && self.words.is_word(i + 1) && i + 1 < self.end;
         let warning = word.starts_with("alert") || word.starts_with("notification");
         verb && self.at(i + 1) != "of"
@@ -109,6 +115,11 @@ impl<'a> Clause<'a> {
 
     /// Whether a word of another trade stands in it and none for a task.
     pub(crate) fn is_foreign(&self) -> bool {
+        (self.foreign || self.plan) && self.nouns.is_empty()
+    }
+
+    /// The same, but a plan may be the task that is meant: "cancel the dentist appointment".
+    pub(crate) fn is_elsewhere(&self) -> bool {
         self.foreign && self.nouns.is_empty()
     }
 

@@ -1,17 +1,22 @@
 //! Turns one clause into one command.
 
+use std::ops::Range;
+
 use crate::clause::Clause;
 use crate::create;
 use crate::dates::Frequency;
 use crate::filter;
 use crate::intent::{self, Act};
-use crate::lexicon;
+use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, When};
 use crate::target;
 use crate::timing;
 use crate::update;
+
+/// Up to this, a new task is only guessed at.
+pub(crate) const GUESS: f64 = 0.6;
 
 /// Below this, what is not about tasks is a date and nothing else.
 pub(crate) const DATE_ONLY: f64 = 0.6;
@@ -67,18 +72,51 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     command
 }
 
-/// What a list is searched for: "about the dentist", "dentist reminders".
+/// What a list is searched for: "about the dentist", "tasks for work", "dentist reminders", "is milk on my list".
 fn searched(clause: &mut Clause, body: usize) -> Option<String> {
     const LEADS: Phrases = phrases!(
         "about | regarding | concerning | related to | relating to | involving | containing | with the word | \
-         mentioning"
+         mentioning | that mention | that contain | called | named"
     );
+    let text = |clause: &Clause, range: Range<usize>| Some(clause.rest(range)).filter(|text| !text.is_empty());
     if let Some((at, n)) = clause.seek(body, LEADS) {
         let start = at + n + usize::from(lexicon::is_article(clause.at(at + n)));
         let end = target::list_tail(clause, start..clause.end);
-        return Some(clause.rest(start..end)).filter(|text| !text.is_empty());
+        return text(clause, start..end);
     }
-    None
+    let noun = clause.noun_in(body..clause.end)?;
+    if matches!(clause.at(body), "is" | "are") && noun.noun == Noun::List && !lexicon::is_article(clause.at(body + 1)) {
+        let on = clause.seek(body + 1, phrases!("on my | on the | in my"))?;
+        return text(clause, body + 1..on.0).filter(|_| clause.at(body + 1) != "there");
+    }
+    if noun.noun == Noun::List {
+        return None;
+    }
+    if matches!(clause.at(noun.end), "for" | "with")
+        && !clause.is_taken(noun.end)
+        && !matches!(clause.at(noun.end + 1), "me" | "us" | "the")
+    {
+        return text(clause, noun.end + 1..clause.end);
+    }
+    let start = (body..noun.at).rev().find(|i| ends_compound(clause, *i)).map_or(body, |i| i + 1);
+    let named = start < noun.at && noun.at - start <= 3 && start > clause.start;
+    text(clause, start..noun.at).filter(|_| named)
+}
+
+/// Words before which the name of a kind of task cannot reach.
+fn ends_compound(clause: &Clause, i: usize) -> bool {
+    const STOPS: Phrases = phrases!(
+        "me | us | all | of | what | which | many | any | other | last | next | first | new | are | is | do | \
+         show | list | see | current | upcoming | users | and | or | have | on | in | for | to | there | recent | \
+         set | 's | up | every | single | more | own"
+    );
+    let word = clause.at(i);
+    lexicon::is_article(word)
+        || STOPS.contains(word)
+        || clause.is_taken(i)
+        || !clause.words.is_word(i)
+        || numbers::cardinal(clause.words, i).is_some()
+        || word.ends_with("users'")
 }
 
 /// "remind me about the milk task at 5pm", "every 30 minutes, 3 times".

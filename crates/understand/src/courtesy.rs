@@ -25,19 +25,19 @@ pub(crate) fn is_please(word: &str) -> bool {
 }
 
 const OPENINGS: Phrases = phrases!(
-    "need to | want to | would like to | i said | i said to | i am going to need to | i'm trying to | \
-     in order to | it's time to | time to | i think i need to | i think you should | you must | i'll need you to | \
-     i really need to | i also need to | i just want to | i just need to | i would really like you to | i would like for you to | i'd like for you to | i would like you to | \
-     i'd like you to | i want you to | i need you to | i would like to | i'd like to | i wish to | \
-     i want to | i need to | i have to | i gotta | i got to | i've got to | id like you to | id like to | \
-     would you mind | would you be able to | are you able to | would it be possible to | is it possible to | \
-     is there a way to | could you | can you | would you | will you | can u | could u | can we | could we | \
-     can i | could i | may i | do me a favor and | do me a favour and | go ahead and | hurry up and | \
-     i need | help me | be sure to | make sure to | make sure that you | let's | lets | let us | let me | \
-     try to | you need to | you should | you can | you may | hey there | ok google | hey google | hey siri | \
-     hey | hi | hello | yo | ok | okay | alright | well | so | um | uh | just | also | and | then | now | \
-     yes | yeah | oh | next | first | finally | actually | alexa | siri | google | olly | cortana | \
-     assistant | adjutant | computer | bot | to"
+    "need to | want to | would like to | i said | i said to | i am going to need to | i'm trying to | in order to | \
+     it's time to | time to | i think i need to | i think you should | you must | i'll need you to | \
+     i really need to | i also need to | i just want to | i just need to | i would really like you to | \
+     i would like for you to | i'd like for you to | i would like you to | i'd like you to | i want you to | \
+     i need you to | i would like to | i'd like to | i wish to | i want to | i need to | i have to | i gotta | \
+     i got to | i've got to | id like you to | id like to | would you mind | would you be able to | \
+     are you able to | would it be possible to | is it possible to | is there a way to | could you | can you | \
+     would you | will you | can u | could u | can we | could we | can i | could i | may i | do me a favor and | \
+     do me a favour and | go ahead and | hurry up and | i need | help me | be sure to | make sure to | \
+     make sure that you | let's | lets | let us | let me | try to | you need to | you should | you can | you may | \
+     hey there | ok google | hey google | hey siri | hey | hi | hello | yo | ok | okay | alright | well | so | um | \
+     uh | just | also | and | then | now | yes | yeah | oh | next | first | finally | actually | alexa | siri | \
+     google | olly | cortana | assistant | adjutant | computer | bot | to"
 );
 
 /// The first token of `start..end` that is not a mark, a greeting or a courtesy.
@@ -72,9 +72,9 @@ fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
 }
 
 const CLOSINGS: Phrases = phrases!(
-    "thank you so much | thank you very much | thanks so much | thanks a lot | thank you | thanks | thx | \
-     ty | cheers | for me please | for me | if you can | if possible | right away | right now | ok | okay | \
-     olly | alexa | would you | will you | can you | asap please"
+    "thank you so much | thank you very much | thanks so much | thanks a lot | thank you | thanks | thx | ty | \
+     cheers | for me please | for me | if you can | if possible | right away | right now | ok | okay | olly | \
+     alexa | would you | will you | can you | asap please"
 );
 
 /// Where `start..end` ends when courtesies and marks at its end are left out.

@@ -37,7 +37,10 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     let list = words.as_ref().map_or(end, |words| words.start);
     clause.take(words.unwrap_or(end..end));
     take_lead_time(clause, body, list);
-    timing::apply(&mut command, timing::choose(clause, from..end, body), clause.now);
+    // "Tomorrow at 5, remind me to …": a date that opens the clause counts, one in a remark before it does not.
+    let opens = clause.date_at(clause.start).is_some();
+    let dated = if opens { clause.start } else { from };
+    timing::apply(&mut command, timing::choose(clause, dated..end, body), clause.now);
     command.priority = attributes::priority(clause, from, list);
     let title = match form {
         Form::Make => made(clause, body, list),
@@ -65,9 +68,9 @@ fn set_title(command: &mut Command, title: String) {
 /// Words that stand for a task without saying which.
 fn is_empty_title(title: &str) -> bool {
     const NOTHING: Phrases = phrases!(
-        "something | anything | this | that | it | this item | an item | a task | task | item | me | again | later | \
-         something else | a new one | one | another | another one | some items | items | new | stuff | things | of | to | \
-         about | for | that i | up | a | an | the | i | a list | list | a new list"
+        "something | anything | this | that | it | this item | an item | a task | task | item | me | again | \
+         later | something else | a new one | one | another | another one | some items | items | new | stuff | \
+         things | of | to | about | for | that i | up | a | an | the | i | a list | list | a new list"
     );
     title.is_empty() || NOTHING.iter().any(|known| known.eq_ignore_ascii_case(title))
 }
@@ -80,7 +83,13 @@ fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
         let amount =
             if matches!(clause.at(i), "the") { Some(1) } else { numbers::amount(clause.words, i).map(|(_, len)| len) };
         let Some(unit) = amount.map(|len| i + len).filter(|unit| UNITS.contains(clause.at(*unit))) else { continue };
-        let Some(n) = clause.phrase(unit + 1, phrases!("before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | in advance | earlier")) else {
+        let Some(n) = clause.phrase(
+            unit + 1,
+            phrases!(
+                "before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | \
+             in advance | earlier"
+            ),
+        ) else {
             continue;
         };
         if clause.date_at(i).is_some_and(|found| found.tokens.end > unit + 1) {
@@ -92,12 +101,21 @@ fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
         let last =
             end >= to || matches!(clause.at(end), "to" | "about" | "." | "," | "and") || clause.date_at(end).is_some();
         let first = clause.is_spent(from..i) || clause.noun_at(i.saturating_sub(1)).is_some();
+        let event = first.then(|| event_end(clause, end, to)).flatten();
+        let end = event.unwrap_or(end);
         if last || first {
             let start = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "at" | "about")).unwrap_or(i);
             clause.take(start.max(from)..end);
         }
         return;
     }
+}
+
+/// "an hour before the game to order pizza": where the event ends and the task begins.
+fn event_end(clause: &Clause, from: usize, to: usize) -> Option<usize> {
+    let part =
+        |i: usize| matches!(clause.before(i), "have" | "has" | "need" | "needs" | "going" | "want" | "time" | "ready");
+    (from + 1..to.min(from + 5)).find(|i| clause.at(*i) == "to" && !part(*i))
 }
 
 /// "to my list: …" before the title.
@@ -117,8 +135,8 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
 
 /// Where a title may begin: after the words that only lead to it.
 const LEADS: Phrases = phrases!(
-    "again to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | that | \
-     about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
+    "again to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
+     that | about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
      when it's time to | when it's time for | in order to | to remind me to | so that i | so i | the | my | a | an"
 );
 
@@ -158,8 +176,8 @@ fn before_command(clause: &mut Clause, head: usize) -> String {
     const REMARKS: Phrases = phrases!(
         "i don't want to forget to | i don't want to forget | i dont want to forget to | i dont want to forget | \
          i don't want to miss | i dont want to miss | i can't forget to | i can't forget | can't forget | \
-         i need help remembering to | i have to | i need to | i have | i've got | i am | i'm | i'll | i will | there is | \
-         there's | i can't be late for | i cant be late for | i"
+         i need help remembering to | i have to | i need to | i have | i've got | i am | i'm | i'll | i will | \
+         there is | there's | i can't be late for | i cant be late for | i"
     );
     let mut end = head;
     while end > clause.start
@@ -187,17 +205,17 @@ fn before_command(clause: &mut Clause, head: usize) -> String {
     {
         end -= 1;
     }
-    let start = clause.start + clause.phrase(clause.start, REMARKS).unwrap_or(0);
-    let start = skip_taken(clause, start, end);
+    let start = skip_taken(clause, clause.start, end);
+    let start = skip_taken(clause, start + clause.phrase(start, REMARKS).unwrap_or(0), end);
     clause.rest(start + usize::from(lexicon::is_article(clause.at(start)))..end)
 }
 
 /// Words that may stand between the verb and the noun without being a title.
 fn is_adjective(word: &str) -> bool {
     const ADJECTIVES: Phrases = phrases!(
-        "new | me | up | another | recurring | repeating | repeat | single | one | us | quick | in | urgent | important | \
-         high | low | priority | medium | down | event | additional | extra | for | you | to | set | out | scheduled | regular | \
-         simple | short | separate"
+        "new | me | up | another | recurring | repeating | repeat | single | one | us | quick | in | urgent | \
+         important | high | low | priority | medium | down | event | additional | extra | for | you | to | set | \
+         out | scheduled | regular | simple | short | separate"
     );
     lexicon::is_article(word) || ADJECTIVES.contains(word)
 }

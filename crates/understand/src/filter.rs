@@ -26,7 +26,10 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 
 /// Reads the filter word at `i`, if there is one, and says where to go on.
 fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
-    const COMPLETED: Phrases = phrases!("completed | already done | finished | checked off | done | complete");
+    const COMPLETED: Phrases = phrases!(
+        "did i finish | did i complete | did i get done | have i done | completed | already done | finished | \
+         checked off | done | complete"
+    );
     const PENDING: Phrases = phrases!(
         "not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
          uncompleted | outstanding | remaining | undone | active | left to do"
@@ -67,7 +70,7 @@ fn priority(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
 /// "what needs to be done" asks for what is not.
 fn done_is_verb(clause: &Clause, i: usize) -> bool {
     let before = clause.before(i);
-    matches!(before, "be" | "get" | "to" | "getting") || i == clause.start
+    matches!(before, "be" | "get" | "to" | "getting") || i == clause.start && clause.noun_at(i + 1).is_none()
 }
 
 fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {

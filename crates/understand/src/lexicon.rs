@@ -45,24 +45,27 @@ const VERBS: &[(Verb, Phrases)] = &[
     (
         Verb::Make,
         phrases!(
-            "create | make | set | setup | schedule | new | establish | build | start | give | send | \
-             enter | log | record | save | need | want | generate | program | have | do"
+            "create | make | set | setup | schedule | new | establish | build | start | give | send | enter | log | \
+             record | save | need | want | generate | program | have | do"
         ),
     ),
-    (Verb::Remind, phrases!("remind | alert | notify | reming | remid | eemind | rmind | remine | remmind")),
+    (
+        Verb::Remind,
+        phrases!("remind | alert | notify | nudge | ping | reming | remid | eemind | rmind | remine | remmind"),
+    ),
     (
         Verb::Show,
         phrases!(
-            "show | list | display | view | see | read | tell | find | get | pull | open | bring | search | \
-             look | review | hear | know | access | gather | inform | repeat | describe | recite | print | fetch | retrieve"
+            "show | list | display | view | see | read | tell | find | get | pull | open | bring | search | look | \
+             review | hear | know | access | gather | inform | repeat | describe | recite | print | fetch | retrieve"
         ),
     ),
     (
         Verb::Delete,
         phrases!(
-            "delete | remove | cancel | erase | clear | drop | discard | trash | eliminate | wipe | \
-             dismiss | scrap | purge | empty | deactivate | disable | deleting | removing | canceling | \
-             nix | destroy | discontinue | junk | scrub | stop | undo | void | silence"
+            "delete | remove | cancel | erase | clear | drop | discard | trash | eliminate | wipe | dismiss | \
+             scrap | purge | empty | deactivate | disable | deleting | removing | canceling | nix | destroy | \
+             discontinue | junk | scrub | stop | undo | void | silence"
         ),
     ),
     (Verb::Take, phrases!("take")),
@@ -71,8 +74,8 @@ const VERBS: &[(Verb, Phrases)] = &[
     (
         Verb::Change,
         phrases!(
-            "change | update | modify | edit | alter | adjust | revise | replace | switch | correct | fix | \
-             swap | amend | prioritize | prioritise | changing | updating | extend | convert"
+            "change | update | modify | edit | alter | adjust | revise | replace | switch | correct | fix | swap | \
+             amend | prioritize | prioritise | changing | updating | extend | convert"
         ),
     ),
     (Verb::Rename, phrases!("rename | retitle | reword")),
@@ -89,19 +92,18 @@ const VERBS: &[(Verb, Phrases)] = &[
 
 /// Verbs that are recognised when misspelled.
 const FORGIVEN: Phrases = phrases!(
-    "create | remind | show | list | display | delete | remove | cancel | erase | clear | complete | \
-     finish | mark | change | update | modify | rename | move | postpone | reschedule | schedule | append | \
-     reopen"
+    "create | remind | show | list | display | delete | remove | cancel | erase | clear | complete | finish | \
+     mark | change | update | modify | rename | move | postpone | reschedule | schedule | append | reopen"
 );
 
 /// Words that differ by one letter from a command and are no slip.
 const REAL: Phrases = phrases!(
-    "clean | shop | snow | slow | shot | shoe | lost | last | lift | left | most | mode | made | more | \
-     love | chance | charge | make | market | mask | live | life | like | line | shower | listen | behind | \
-     removed | canceled | cancelled | completed | finished | changed | lists | shows | marks | moves | \
-     changes | updates | reminds | listed | marked | updated | moved | created | deleted | completes | \
-     cleared | learn | cancer | channel | phase | movie | mint | lit | lisp | stow | post | park | dark | \
-     work | mars | math | rewind | remodel | refund | repay | bread"
+    "clean | shop | snow | slow | shot | shoe | lost | last | lift | left | most | mode | made | more | love | \
+     chance | charge | make | market | mask | live | life | like | line | shower | listen | behind | removed | \
+     canceled | cancelled | completed | finished | changed | lists | shows | marks | moves | changes | updates | \
+     reminds | listed | marked | updated | moved | created | deleted | completes | cleared | learn | cancer | \
+     channel | phase | movie | mint | lit | lisp | stow | post | park | dark | work | mars | math | rewind | \
+     remodel | refund | repay | bread"
 );
 
 pub(crate) fn verb(word: &str) -> Option<Verb> {
@@ -111,7 +113,7 @@ pub(crate) fn verb(word: &str) -> Option<Verb> {
     if word == "ad" || word == "addd" || word == "aad" {
         return Some(Verb::Add);
     }
-    if word.len() < 4 || !FORGIVEN.may_begin(word) || REAL.contains(word) {
+    if word.len() < 4 || REAL.contains(word) {
         return None;
     }
     exact_verb(FORGIVEN.iter().find(|known| resembles(word, known))?)
@@ -135,7 +137,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
         i,
         phrases!(
             "to do list | to-do list | todo list | task list | to do lists | to-do lists | todo lists | \
-             things to do list"
+             things to do list | reminder list | reminders list"
         ),
     ) {
         return Some((Noun::List, len, true));
@@ -179,8 +181,8 @@ fn is_reminder(word: &str) -> bool {
 fn to_do(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     let before = words.before(i);
     let article = phrases!(
-        "a | an | the | my | new | this | that | add | create | delete | remove | complete | our | current | whole | \
-         entire"
+        "a | an | the | my | new | this | that | add | create | delete | remove | complete | our | current | \
+         whole | entire"
     );
     (before.is_empty() || article.contains(before)).then_some((Noun::Task, 2, false))
 }

@@ -34,11 +34,15 @@ use tokens::Words;
 /// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
     let words = Words::new(text);
-    let mut commands = Vec::new();
-    let mut before = None;
+    let mut commands: Vec<Command> = Vec::new();
+    let mut remark = None;
     for range in split::clauses(&words) {
-        let command = with_context(&words, before, &range, now);
-        before = (command.intent == Intent::Unknown).then_some(range.start);
+        let mut command = command::read(&mut Clause::new(&words, range.clone(), now));
+        if let Some(joined) = remark.and_then(|start| with_remark(&words, start..range.end, &command, now)) {
+            commands.pop();
+            command = joined;
+        }
+        remark = is_remark(&command).then_some(range.start);
         add(&mut commands, command);
     }
     // A greeting or a remark beside a command is no command of its own.
@@ -51,16 +55,18 @@ pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
     Reading { commands }
 }
 
-/// Reads a clause; one that lacks its title together with the remark before it ("I have to see the vet. Remind me.").
-fn with_context(words: &Words, before: Option<usize>, range: &Range<usize>, now: &jiff::Zoned) -> Command {
-    let command = command::read(&mut Clause::new(words, range.clone(), now));
-    match before {
-        Some(start) if command.missing == Some(Missing::Title) => {
-            let joined = command::read(&mut Clause::new(words, start..range.end, now));
-            if joined.intent == Intent::CreateTask && joined.missing.is_none() { joined } else { command }
-        }
-        _ => command,
+/// What may be the title of a reminder that is asked for afterwards: "I have to see the vet. Remind me."
+fn is_remark(command: &Command) -> bool {
+    command.intent == Intent::Unknown || command.intent == Intent::CreateTask && command.confidence <= command::GUESS
+}
+
+/// A command that lacks its title, read together with the remark before it.
+fn with_remark(words: &Words, range: Range<usize>, command: &Command, now: &jiff::Zoned) -> Option<Command> {
+    if command.missing != Some(Missing::Title) {
+        return None;
     }
+    let joined = command::read(&mut Clause::new(words, range, now));
+    (joined.intent == Intent::CreateTask && joined.missing.is_none()).then_some(joined)
 }
 
 /// Adds a command. A clause that says only when ("Yearly.") completes the task before it.

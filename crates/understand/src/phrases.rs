@@ -1,29 +1,29 @@
 //! Lists of words and phrases, written as one string: `phrases!("undo | undo that | take it back")`.
 //!
-//! Cut apart by the compiler, together with the letters they begin with, so that most words are refused at a glance.
+//! Cut apart by the compiler, with marks of their first words, so that most words are refused at a glance.
 
 /// Phrases of words with single spaces between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Phrases {
     list: &'static [&'static str],
-    /// One bit for each first letter.
-    initials: u32,
+    /// One bit for each [`mark`] of a first word.
+    firsts: u128,
 }
 
 impl Phrases {
     pub(crate) const fn new(list: &'static [&'static str]) -> Self {
-        let mut initials = 0;
+        let mut firsts = 0;
         let mut i = 0;
         while i < list.len() {
-            initials |= initial(list[i]);
+            firsts |= 1 << mark(list[i].as_bytes());
             i += 1;
         }
-        Self { list, initials }
+        Self { list, firsts }
     }
 
-    /// Whether one of them may begin with this word.
-    pub(crate) fn may_begin(self, word: &str) -> bool {
-        self.initials & initial(word) != 0
+    /// Whether one of them may begin with a word of this mark.
+    pub(crate) fn may_begin(self, mark: u8) -> bool {
+        self.firsts >> (mark & 127) & 1 == 1
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = &'static str> {
@@ -31,17 +31,19 @@ impl Phrases {
     }
 
     pub(crate) fn contains(self, word: &str) -> bool {
-        self.may_begin(word) && self.list.contains(&word)
+        self.may_begin(mark(word.as_bytes())) && self.list.contains(&word)
     }
 }
 
-const fn initial(word: &str) -> u32 {
-    match word.as_bytes().first() {
-        Some(letter @ b'a'..=b'z') => 1 << (*letter - b'a'),
-        Some(b'0'..=b'9') => 1 << 26,
-        Some(_) => 1 << 27,
-        None => 0,
+/// A number below 128 that the first word has in common with itself and few others.
+pub(crate) const fn mark(text: &[u8]) -> u8 {
+    let mut hash: u32 = 0x811c_9dc5;
+    let mut i = 0;
+    while i < text.len() && text[i] != b' ' {
+        hash = (hash ^ text[i] as u32).wrapping_mul(0x0100_0193);
+        i += 1;
     }
+    ((hash ^ (hash >> 15)) & 127) as u8
 }
 
 pub(crate) const fn count(text: &str) -> usize {
@@ -96,6 +98,6 @@ mod tests {
         let list = phrases!("a b | c |d");
         assert_eq!(list.iter().collect::<Vec<_>>(), ["a b", "c", "d"]);
         assert!(list.contains("c") && !list.contains("a"));
-        assert!(list.may_begin("apple") && !list.may_begin("x"));
+        assert!(list.may_begin(super::mark(b"a")) && !list.may_begin(super::mark(b"b")));
     }
 }

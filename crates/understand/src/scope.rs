@@ -2,33 +2,38 @@
 //! holds one of them is not about tasks.
 
 use crate::clause::Clause;
+use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 
 const FOREIGN: Phrases = phrases!(
-    "weather | forecast | temperature | rain | raining | rainy | snow | snowing | sunny | umbrella | humidity | celsius | \
-     fahrenheit | degrees | storm | storms | wind | windy | \
-     song | songs | music | playlist | playlists | album | artist | radio | podcast | spotify | pandora | track | volume | \
-     audiobook | station | lyrics | band | genre | concert | concerts | episode | voice | \
-     light | lights | lamp | thermostat | vacuum | roomba | socket | plug | brightness | tv | \
-     email | emails | mail | inbox | tweet | tweets | twitter | facebook | instagram | message | messages | text | texts | \
-     voicemail | whatsapp | contact | contacts | \
-     bank | account | accounts | balance | credit | card | transfer | transaction | transactions | spending | loan | \
-     mortgage | pin | apr | 401k | payday | paycheck | insurance | routing | checks | bill | bills | stock | stocks | \
-     dollar | dollars | rupees | euro | exchange | currency | fraud | overdraft | w2 | w4 | pto | vacation | holiday | \
-     holidays | inches | meters | benefits | stats | cart | \
-     flight | flights | hotel | hotels | plane | airline | airlines | airport | luggage | passport | visa | taxi | uber | \
-     lyft | cab | train | ticket | tickets | reservation | reservations | rental | travel | vaccinations | \
-     traffic | directions | route | navigate | commute | map | highway | road | miles | mileage | gps | freeway | \
-     interstate | \
-     restaurant | restaurants | recipe | recipes | calories | ingredients | cook | pizza | takeout | delivery | cuisine | \
-     meal | tire | tires | gas | gallons | mpg | oil | \
-     joke | jokes | meaning | definition | define | translate | spell | spelling | capital | president | population | \
-     history | wikipedia | news | headlines | results | \
-     language | accent | name | whisper | speed | user | username | prompt | system | password | device | phone | \
-     timezone | alarm | alarms | timer | timers | time | clock | \
-     meeting | meetings | event | events | calendar | appointment | game | games | movie | movies | score | scores | play | \
-     order"
+    "weather | forecast | temperature | rain | raining | rainy | snow | snowing | sunny | umbrella | humidity | \
+     celsius | fahrenheit | degrees | storm | storms | wind | windy | song | songs | music | playlist | playlists | \
+     album | artist | radio | podcast | spotify | pandora | track | volume | audiobook | station | lyrics | band | \
+     genre | concert | concerts | episode | voice | light | lights | lamp | thermostat | vacuum | roomba | socket | \
+     plug | brightness | tv | email | emails | mail | inbox | tweet | tweets | twitter | facebook | instagram | \
+     message | messages | text | texts | voicemail | whatsapp | contact | contacts | bank | account | accounts | \
+     balance | credit | card | transfer | transaction | transactions | spending | loan | mortgage | pin | apr | \
+     401k | payday | paycheck | insurance | routing | checks | bill | bills | stock | stocks | dollar | dollars | \
+     rupees | euro | exchange | currency | fraud | overdraft | w2 | w4 | pto | vacation | holiday | holidays | \
+     inches | meters | benefits | stats | cart | flight | flights | hotel | hotels | plane | airline | airlines | \
+     airport | luggage | passport | visa | taxi | uber | lyft | cab | train | ticket | tickets | reservation | \
+     reservations | rental | travel | vaccinations | traffic | directions | route | navigate | commute | map | \
+     highway | road | miles | mileage | gps | freeway | interstate | restaurant | restaurants | recipe | recipes | \
+     calories | ingredients | cook | pizza | takeout | delivery | cuisine | meal | tire | tires | gas | gallons | \
+     mpg | oil | joke | jokes | meaning | definition | define | translate | spell | spelling | capital | \
+     president | population | history | wikipedia | news | headlines | results | language | accent | name | \
+     whisper | speed | user | username | prompt | system | password | device | phone | timezone | alarm | alarms | \
+     timer | timers | time | clock | calendar | score | scores | play | order"
 );
+
+/// What people plan: a task may be named by it, a question about it is for a calendar.
+const PLANS: Phrases =
+    phrases!("meeting | meetings | event | events | appointment | appointments | game | games | movie | movies");
+
+/// Whether the word names a plan.
+pub(crate) fn is_plan(word: &str) -> bool {
+    PLANS.contains(word)
+}
 
 /// Whether the word belongs to another trade.
 pub(crate) fn is_foreign(word: &str) -> bool {
@@ -40,14 +45,21 @@ pub(crate) fn is_media(clause: &Clause) -> bool {
     clause.has(phrases!(
         "playlist | playlists | play list | song list | track list | wine list | price list | contact list | \
          contacts list | guest list | mailing list | friend list | friends list | list of restaurants | \
-         ingredients list | ingredient list | list of ingredients | list of songs | song on | songs on | order | ordered"
+         ingredients list | ingredient list | list of ingredients | list of songs | song on | songs on"
     ))
+}
+
+/// Whether what stands on a list is to be bought at once.
+pub(crate) fn is_order(clause: &Clause) -> bool {
+    clause.has(phrases!("order | ordered"))
+        && clause.noun_in(clause.start..clause.end).is_some_and(|noun| noun.noun != Noun::Reminder)
 }
 
 /// Whether an "alert" in the clause is a warning about the world and not a reminder.
 pub(crate) fn is_warning(clause: &Clause) -> bool {
     clause.has(phrases!(
-        "travel | travelling | traveling | weather | storm | flood | tornado | hurricane | quality | amber | emergency | \
-         severe | news | email | fraud | heat | wind | traffic | bank | politics | market | safe | country"
+        "travel | travelling | traveling | weather | storm | flood | tornado | hurricane | quality | amber | \
+         emergency | severe | news | email | fraud | heat | wind | traffic | bank | politics | market | safe | \
+         country"
     ))
 }

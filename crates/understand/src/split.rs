@@ -88,6 +88,9 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
     let asked = courtesy > next || (link..next).any(|i| words.at(i) == "then");
     let named = names_task(words, courtesy + 1);
+    // "Add milk, delete bread": nothing opened a sentence that could go on with a verb.
+    let plain = exact(words.at(first)) == Some(Verb::Add) && !(first..link).any(|i| matches!(words.at(i), "to" | ":"));
+    let asked = asked || plain;
     match verb {
         Verb::Remind => matches!(words.at(courtesy + 1), "me" | "us") && first < next,
         Verb::Add => word == "add" && words.at(courtesy + 1) != "it" && words.at(courtesy + 1) != "that",

@@ -32,10 +32,12 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 /// Cuts off why the command is given: "…, I already did it", "… since we moved", "… anymore".
 fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
     const REMARKS: Phrases = phrases!(
-        "because | since i | since we | since my | since the | since it | since he | since she | since they | as it | as i | \
-         as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | , he | , she | , they | \
-         , that's | , because | , since | , as | i already | it's already | it is already | , then | and replace | \
-         and reschedule | and move it | and change it | and set it | and make | , can you | only | , and"
+        "because | since i | since we | since my | since the | since it | since he | since she | since they | \
+         as it | as i | as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | \
+         , he | , she | , they | , that's | , because | , since | , as | i already | it's already | it is already | \
+         , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
+         only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | \
+         at the same | , send | , same"
     );
     let cut = clause.seek(range.start + 1, REMARKS).filter(|(at, _)| *at < range.end && !clause.is_taken(*at));
     range.start..cut.map_or(range.end, |(at, _)| at)
@@ -43,7 +45,7 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 /// Leaves out small words and marks at both ends.
 fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    let small = phrases!("off | out | down | with | of | from | about | only | just | over");
+    let small = phrases!("off | out | down | with | of | from | about | only | just | over | both");
     let mut range = range.start..range.end.min(clause.end);
     while !range.is_empty() && (clause.is_spent(range.start..range.start + 1) || small.contains(clause.at(range.start)))
     {
@@ -58,8 +60,8 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
 /// "all", "everything", "every", "each of": where what they range over begins. A whole list counts, too.
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     const ALL: Phrases = phrases!(
-        "all of | all | everything | every single | every one of | every | each of | both | the entire | my entire | \
-         the whole | my whole | entire | the all | my all | any"
+        "all of | all | everything | every single | every one of | every | each of | them all | it all | \
+         the entire | my entire | the whole | my whole | entire | the all | my all | any"
     );
     let i = range.start;
     if let Some(n) = clause.phrase(i, ALL).filter(|n| i + n <= range.end) {
@@ -68,10 +70,17 @@ fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     let article = i + usize::from(lexicon::is_article(clause.at(i)));
     let noun = behind_filters(clause, article, range.end)?;
     let definite = matches!(clause.at(i), "my" | "the" | "our" | "this") || article == i;
-    let list = noun.noun == Noun::List && clause.is_spent(noun.end..range.end) && definite;
+    let list = noun.noun == Noun::List && closes_list(clause, noun.end..range.end) && definite;
     // "delete my tasks" means every one; "delete the reminders about …" as well.
     let tasks = noun.noun != Noun::List && noun.plural && !matches!(clause.at(i), "some" | "these" | "those");
     (list || tasks).then_some(article)
+}
+
+/// Nothing after a list, or how thoroughly it is to be emptied.
+fn closes_list(clause: &Clause, range: Range<usize>) -> bool {
+    range
+        .into_iter()
+        .all(|i| clause.is_spent(i..i + 1) || matches!(clause.at(i), "clean" | "completely" | "out" | "off"))
 }
 
 /// A noun, perhaps behind words that filter ("my completed tasks").
@@ -83,9 +92,9 @@ fn behind_filters(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 
 fn is_filter_word(word: &str) -> bool {
     const WORDS: Phrases = phrases!(
-        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | priority | old | \
-         current | outstanding | incomplete | unfinished | remaining | active | expired | upcoming | future | existing | \
-         recent | recurring | repeating | new | previous"
+        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | \
+         priority | old | current | outstanding | incomplete | unfinished | remaining | active | expired | \
+         upcoming | future | existing | recent | recurring | repeating | new | previous | event | me"
     );
     WORDS.contains(word)
 }
@@ -93,10 +102,21 @@ fn is_filter_word(word: &str) -> bool {
 /// All of a kind: the filter takes over what limits them, text included.
 fn every(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Target {
     filter::read(clause, range.clone(), filter);
+    let them = clause.phrase(range.start, phrases!("them | of them | of it | of these | of those")).is_some();
+    if them || is_list(clause, range.clone()) {
+        return Target::All;
+    }
     let words = trim(clause, range);
     let name = named(clause, words).filter(|name| !name.is_empty());
     filter.text = filter.text.take().or(name);
     Target::All
+}
+
+/// "from my list", "on the list", "list clean".
+fn is_list(clause: &Clause, range: Range<usize>) -> bool {
+    let lead = matches!(clause.at(range.start), "from" | "off" | "on" | "in" | "of");
+    let noun = clause.noun_in(range.start..range.end.min(range.start + 5)).filter(|noun| noun.noun == Noun::List);
+    noun.is_some_and(|noun| (lead || noun.at == range.start) && closes_list(clause, noun.end..range.end))
 }
 
 /// "the 3pm reminder", "my reminder for Friday": those of that day.
@@ -151,7 +171,8 @@ fn several(clause: &mut Clause, range: &Range<usize>) -> Option<Target> {
 }
 
 fn stands_alone(clause: &Clause, side: &Range<usize>) -> bool {
-    let article = matches!(clause.at(side.start), "the" | "my") && side.len() <= 4;
+    let labelled = clause.noun_in(side.clone()).is_some_and(|noun| noun.end < side.end);
+    let article = matches!(clause.at(side.start), "the" | "my") && side.len() <= 4 && !labelled;
     side.len() == 1 && (clause.words.is_word(side.start) || clause.words.is_quoted(side.start)) || article
 }
 
@@ -172,7 +193,8 @@ fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     const IT: Phrases = phrases!(
-        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | that thing | this thing | the previous one"
+        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
+         that thing | this thing | the previous one"
     );
     let i = range.start;
     let end = list_tail(clause, range.clone());
@@ -188,9 +210,7 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     if matches!(clause.at(at), "one" | "something" | "anything") && at + 1 == end {
         return Some(definite);
     }
-    let noun = clause.noun_at(at).filter(|noun| noun.end >= end)?;
-    debug_assert!(noun.at == at);
-    Some(definite)
+    clause.noun_at(at).filter(|noun| noun.end >= end).map(|_| definite)
 }
 
 /// A place in the list: "the second one", "number 3", "#2", "task 4", "the last one", "2".
@@ -213,8 +233,10 @@ fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     let noun = noun_end(i).filter(|_| clause.at(i) != "one");
     let lead = clause.phrase(i, NUMBER).map(|n| i + n).or(noun);
     let at = lead.map_or(i, |at| at + clause.phrase(at, NUMBER).unwrap_or(0));
-    let (n, _) = numbers::cardinal(clause.words, at).filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
-    let bare = lead.is_none() && i == range.start && numbers::figures(clause.at(at)).is_none();
+    let possessive = clause.at(at).strip_suffix("'s").and_then(numbers::figures).map(|n| (n, 1));
+    let number = possessive.or_else(|| numbers::cardinal(clause.words, at));
+    let (n, _) = number.filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
+    let bare = lead.is_none() && i == range.start && possessive.is_none() && numbers::figures(clause.at(at)).is_none();
     if bare { None } else { usize::try_from(n).ok().map(Target::Position) }
 }
 
@@ -266,11 +288,18 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     let mut end = list_tail(clause, range.clone());
     take_dates(clause, start..end);
     start = skip_articles(clause, start, end);
+    if clause.at(start) == "one" && connective(clause, start + 1, end) > start + 1 {
+        start = skip_articles(clause, connective(clause, start + 1, end), end);
+    }
     for _ in 0..2 {
         let Some(noun) = inner_noun(clause, start, end) else { break };
         let after = connective(clause, noun.end, end);
         if (start..noun.at).all(|i| clause.is_taken(i) || is_filter_word(clause.at(i))) {
-            start = skip_articles(clause, after, end);
+            let next = skip_articles(clause, after_person(clause, after), end);
+            if start > range.start && clause.is_spent(next..end) && noun.noun == Noun::List {
+                break;
+            }
+            start = next;
         } else {
             if clause.is_spent(after..end) {
                 end = noun.at;
@@ -287,6 +316,12 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     Some(bare.unwrap_or(name))
 }
 
+/// "for Bob to take out the trash": Bob is not the task.
+fn after_person(clause: &Clause, i: usize) -> usize {
+    let person = clause.before(i) == "for" && clause.at(i + 1) == "to" && clause.words.is_word(i);
+    if person { i + 2 } else { i }
+}
+
 fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {
     let small = |i: usize| clause.is_taken(i) || lexicon::is_article(clause.at(i)) && i + 1 < end;
     (start..end).find(|i| !small(*i)).unwrap_or(end)
@@ -294,7 +329,8 @@ fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {
 
 /// The word for a task that belongs to the reference: near its start, or at its end.
 fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
-    clause.nouns_in(start..end).find(|noun| {
+    let followed = |noun: &Named| clause.noun_at(noun.end).is_some() && noun.end < end;
+    clause.nouns_in(start..end).filter(|noun| !followed(noun)).find(|noun| {
         let first = clause.is_spent(start..noun.at);
         let last = clause.is_spent(noun.end..end);
         noun.noun == Noun::Reminder || first || last || clause.at(noun.at).starts_with("task")
@@ -304,18 +340,19 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
     const CONNECTIVES: Phrases = phrases!(
-        "that i set for | that i set to | that i have for | that i have to | that i made for | that i just made for | \
-         that are for | that were set for | that was set for | that are about | that there is | that says | that said | \
-         that tells me to | that i have | that i | i set for | i set to | i set up for | i set about | i have set for | \
-         i have for | i have to | i have about | i have | i had for | i had about | i had to | i made for | i made to | \
-         i made about | i just made about | i just made for | i just made to | i created for | i just set for | i set | \
-         which says | with the title | with title | with the name | with name | created to | created for | set for | set to | \
-         set about | set up for | so that i | so i can | so i | of when to | for when | when | in regards to | in regard to | \
-         relating to | related to | pertaining to | associated with | concerning | involving | regarding | containing | \
-         having to do with | mentioning | to remind me to | to remind me of | to remind me about | to remind me that | \
-         to remind us to | for me to | for me about | for me that | for me of | for us to | for me | me to | me of | me about | \
-         me that | about my | about | called | named | titled | entitled | saying | labeled | to | for | of | on | at | that | \
-         which | where | with | from | : | - | , | is"
+        "that i set for | that i set to | that i have for | that i have to | that i made for | \
+         that i just made for | that are for | that were set for | that was set for | that are about | \
+         that there is | that says | that said | that tells me to | that i have | that i | i set for | i set to | \
+         i set up for | i set about | i have set for | i have for | i have to | i have about | i have | i had for | \
+         i had about | i had to | i made for | i made to | i made about | i just made about | i just made for | \
+         i just made to | i created for | i just set for | i set | which says | with the title | with title | \
+         with the name | with name | created to | created for | set for | set to | set about | set up for | \
+         so that i | so i can | so i | of when to | for when | when | in regards to | in regard to | relating to | \
+         related to | pertaining to | associated with | concerning | involving | regarding | containing | \
+         having to do with | mentioning | to remind me to | to remind me of | to remind me about | \
+         to remind me that | to remind us to | for me to | for me about | for me that | for me of | for us to | \
+         for me | me to | me of | me about | me that | about my | about | called | named | titled | entitled | \
+         saying | labeled | to | for | of | on | at | that | which | where | with | from | : | - | , | is"
     );
     let mut at = i;
     for round in 0..3 {

@@ -5,6 +5,7 @@ use model::task::{Priority, Status};
 
 use crate::{Command, DueFilter, Field, Intent, Missing, StatusFilter, Target, When, read, to_json};
 
+mod more;
 mod random;
 
 fn now() -> jiff::Zoned {

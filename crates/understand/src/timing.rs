@@ -16,8 +16,8 @@ pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
     }
 }
 
-/// The date of a stretch: that after `prefer`, a deadline ("by …"), or the first. Others complete it; what contradicts
-/// it stays where it is, as part of the title.
+/// The date of a stretch: that after `prefer`, a deadline ("by …"), or the first. Others complete it; what
+/// contradicts it stays where it is, as part of the title.
 pub(crate) fn choose(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<Found> {
     let free = |found: &&Found| {
         found.tokens.start >= range.start && found.tokens.end <= range.end && !clause.is_taken(found.tokens.end - 1)
@@ -65,9 +65,11 @@ fn is_possessive(clause: &Clause, found: &Found) -> bool {
 
 /// "my 7am alarm": the time is part of a name.
 fn describes(clause: &Clause, found: &Found) -> bool {
+    let led =
+        found.tokens.len() > 1 && found.tokens.end.checked_sub(2).is_some_and(|i| matches!(clause.at(i), "the" | "my"));
     let start = found.tokens.start;
     found.parts.is_clock_only()
-        && matches!(clause.before(start), "my" | "the" | "a" | "our")
+        && (led || matches!(clause.before(start), "my" | "the" | "a" | "our"))
         && clause.words.is_word(found.tokens.end)
         && found.tokens.end < clause.end
         && !crate::phrases::phrases!("to | for | and | on | in | with | about | please | reminder | alert | task")

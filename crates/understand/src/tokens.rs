@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::phrases::Phrases;
+use crate::phrases::{self, Phrases};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -26,6 +26,8 @@ struct Token {
     end: usize,
     lower_start: usize,
     lower_end: usize,
+    /// See [`phrases::mark`].
+    mark: u8,
 }
 
 /// The tokens of a text. Asking beyond the end gives an empty word, so that matchers need no checks.
@@ -72,11 +74,16 @@ impl<'a> Words<'a> {
 
     /// The length of the longest of these phrases that stands at `i`.
     pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
-        let first = self.at(i);
-        if !phrases.may_begin(first) {
+        let token = self.tokens.get(i)?;
+        if !phrases.may_begin(token.mark) {
             return None;
         }
-        phrases.iter().filter(|phrase| phrase.starts_with(first)).filter_map(|phrase| self.spells(i, phrase)).max()
+        let first = self.at(i);
+        let begins = |phrase: &&str| {
+            let next = phrase.as_bytes().get(first.len());
+            matches!(next, None | Some(b' ')) && phrase.starts_with(first)
+        };
+        phrases.iter().filter(begins).filter_map(|phrase| self.spells(i, phrase)).max()
     }
 
     /// The length of the phrase, if it stands at `i`.
@@ -154,7 +161,9 @@ impl Lexer<'_> {
     }
 
     fn push(&mut self, kind: Kind, start: usize, end: usize, lower_start: usize) -> usize {
-        self.tokens.push(Token { kind, start, end, lower_start, lower_end: self.lower.len() });
+        let lower_end = self.lower.len();
+        let mark = phrases::mark(self.lower.as_bytes().get(lower_start..lower_end).unwrap_or_default());
+        self.tokens.push(Token { kind, start, end, lower_start, lower_end, mark });
         end
     }
 
@@ -174,12 +183,12 @@ impl Lexer<'_> {
             last = c;
             end += c.len_utf8();
         }
-        let end = self.half_of_day(start, end, lower_start);
+        let end = self.half_of_day(start, end);
         self.push(Kind::Word, start, end, lower_start)
     }
 
     /// Takes the rest of `a.m.` or `p.m.` into the word.
-    fn half_of_day(&mut self, start: usize, end: usize, lower_start: usize) -> usize {
+    fn half_of_day(&mut self, start: usize, end: usize) -> usize {
         let word = &self.text[start..end];
         let Some(hour) = word.strip_suffix(['a', 'p', 'A', 'P']) else { return end };
         let rest = &self.text[end..];
@@ -192,7 +201,6 @@ impl Lexer<'_> {
             Some(c) if c.is_alphanumeric() => end,
             after => {
                 self.lower.push('m');
-                debug_assert!(self.lower.len() > lower_start);
                 end + 2 + usize::from(after == Some('.'))
             }
         }

@@ -83,21 +83,17 @@ fn past_or_to(scan: &Scan, i: usize) -> Read {
         _ => return None,
     };
     let (base, end) = named(scan, at + 1).or_else(|| hour_alone(scan, at + 1))?;
-    let (half, end) = half_after(scan, end).map_or((base.half, end), |(h, e)| (Some(h), e).into_half(base.half));
+    let (said, end) = half_after(scan, end).unwrap_or((base.half, end));
+    let half = if base.half == Half::Open { said } else { base.half };
+    // "call 5 to 10 people" names no time.
+    let figures = numbers::figures(scan.at(i)).is_some() && !unit;
+    if before && figures && half == Half::Open && scan.before(i) != "at" {
+        return None;
+    }
     let total = i64::from(base.hour) * 60 + if before { -minutes } else { minutes };
     let total = total.rem_euclid(24 * 60);
     let hour = if before && base.hour == 1 && half != Half::Exact { 12 } else { total / 60 };
     Some((clock(hour, total % 60, 0, half)?, end))
-}
-
-trait IntoHalf {
-    fn into_half(self, known: Half) -> (Half, usize);
-}
-
-impl IntoHalf for (Option<Half>, usize) {
-    fn into_half(self, known: Half) -> (Half, usize) {
-        (if known == Half::Open { self.0.unwrap_or(known) } else { known }, self.1)
-    }
 }
 
 /// "half three" is half past three.
@@ -119,8 +115,8 @@ fn hour_alone(scan: &Scan, i: usize) -> Read {
 fn half_after(scan: &Scan, i: usize) -> Option<(Half, usize)> {
     const MORNING: Phrases = phrases!("in the morning | in morning | in the am | am | a m | this am");
     const LATER: Phrases = phrases!(
-        "in the afternoon | in afternoon | in the evening | in evening | at night | in the night | in the pm | \
-         pm | p m"
+        "in the afternoon | in afternoon | in the evening | in evening | at night | in the night | in the pm | pm | \
+         p m"
     );
     if let Some(n) = scan.phrase(i, phrases!("o'clock | oclock | o clock")) {
         return half_after(scan, i + n).or(Some((Half::Open, i + n)));

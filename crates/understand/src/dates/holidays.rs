@@ -1,42 +1,32 @@
-//! Feasts that people put into lists. They are dates only after "on", "by" and their like: "buy a Christmas tree" is not.
+//! Feasts that people put into lists. They are dates only after "on", "by" and their like: a Christmas tree is none.
 
 use jiff::civil::{Date, Weekday};
 
 use super::{Scan, calendar};
+use crate::phrases::{Phrases, phrases};
 
 type Rule = fn(i16) -> Option<Date>;
 
-const FEASTS: &[(&str, Rule)] = &[
-    ("christmas eve", |y| Date::new(y, 12, 24).ok()),
-    ("christmas day", |y| Date::new(y, 12, 25).ok()),
-    ("christmas", |y| Date::new(y, 12, 25).ok()),
-    ("xmas", |y| Date::new(y, 12, 25).ok()),
-    ("boxing day", |y| Date::new(y, 12, 26).ok()),
-    ("new year's eve", |y| Date::new(y, 12, 31).ok()),
-    ("new years eve", |y| Date::new(y, 12, 31).ok()),
-    ("new year's day", |y| Date::new(y, 1, 1).ok()),
-    ("new years day", |y| Date::new(y, 1, 1).ok()),
-    ("new year's", |y| Date::new(y, 1, 1).ok()),
-    ("new year", |y| Date::new(y, 1, 1).ok()),
-    ("halloween", |y| Date::new(y, 10, 31).ok()),
-    ("valentine's day", |y| Date::new(y, 2, 14).ok()),
-    ("valentines day", |y| Date::new(y, 2, 14).ok()),
-    ("st patrick's day", |y| Date::new(y, 3, 17).ok()),
-    ("independence day", |y| Date::new(y, 7, 4).ok()),
-    ("veterans day", |y| Date::new(y, 11, 11).ok()),
-    ("thanksgiving day", |y| nth(y, 11, 4, Weekday::Thursday)),
-    ("thanksgiving", |y| nth(y, 11, 4, Weekday::Thursday)),
-    ("black friday", |y| calendar::plus_days(nth(y, 11, 4, Weekday::Thursday)?, 1)),
-    ("labor day", |y| nth(y, 9, 1, Weekday::Monday)),
-    ("memorial day", |y| nth(y, 5, -1, Weekday::Monday)),
-    ("mother's day", |y| nth(y, 5, 2, Weekday::Sunday)),
-    ("mothers day", |y| nth(y, 5, 2, Weekday::Sunday)),
-    ("father's day", |y| nth(y, 6, 3, Weekday::Sunday)),
-    ("fathers day", |y| nth(y, 6, 3, Weekday::Sunday)),
-    ("good friday", |y| calendar::plus_days(easter(y)?, -2)),
-    ("easter monday", |y| calendar::plus_days(easter(y)?, 1)),
-    ("easter sunday", easter),
-    ("easter", easter),
+const FEASTS: &[(Phrases, Rule)] = &[
+    (phrases!("christmas eve"), |y| Date::new(y, 12, 24).ok()),
+    (phrases!("christmas day | christmas | xmas"), |y| Date::new(y, 12, 25).ok()),
+    (phrases!("boxing day"), |y| Date::new(y, 12, 26).ok()),
+    (phrases!("new year's eve | new years eve"), |y| Date::new(y, 12, 31).ok()),
+    (phrases!("new year's day | new years day | new year's | new years | new year"), |y| Date::new(y, 1, 1).ok()),
+    (phrases!("halloween"), |y| Date::new(y, 10, 31).ok()),
+    (phrases!("valentine's day | valentines day"), |y| Date::new(y, 2, 14).ok()),
+    (phrases!("st patrick's day | st . patrick's day"), |y| Date::new(y, 3, 17).ok()),
+    (phrases!("independence day"), |y| Date::new(y, 7, 4).ok()),
+    (phrases!("veterans day"), |y| Date::new(y, 11, 11).ok()),
+    (phrases!("thanksgiving day | thanksgiving"), |y| nth(y, 11, 4, Weekday::Thursday)),
+    (phrases!("black friday"), |y| calendar::plus_days(nth(y, 11, 4, Weekday::Thursday)?, 1)),
+    (phrases!("labor day"), |y| nth(y, 9, 1, Weekday::Monday)),
+    (phrases!("memorial day"), |y| nth(y, 5, -1, Weekday::Monday)),
+    (phrases!("mother's day | mothers day"), |y| nth(y, 5, 2, Weekday::Sunday)),
+    (phrases!("father's day | fathers day"), |y| nth(y, 6, 3, Weekday::Sunday)),
+    (phrases!("good friday"), |y| calendar::plus_days(easter(y)?, -2)),
+    (phrases!("easter monday"), |y| calendar::plus_days(easter(y)?, 1)),
+    (phrases!("easter sunday | easter"), easter),
 ];
 
 fn nth(year: i16, month: i8, n: i8, day: Weekday) -> Option<Date> {
@@ -58,7 +48,8 @@ fn easter(year: i16) -> Option<Date> {
 
 pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Date, usize)> {
     let led = i > own && !matches!(scan.before(i), "for" | "the" | "of");
-    let (rule, len) = FEASTS.iter().find_map(|(name, rule)| scan.words.spells(i, name).map(|n| (rule, n)))?;
+    let named = FEASTS.iter().filter_map(|(names, rule)| scan.phrase(i, *names).map(|n| (rule, n)));
+    let (rule, len) = named.max_by_key(|(_, n)| *n)?;
     if !(led && scan.closes(i + len) || scan.is_whole(i, i + len)) {
         return None;
     }

@@ -66,9 +66,9 @@ impl<'a> Scan<'a> {
 /// Words that do not belong to the number or day before them.
 fn is_small(word: &str) -> bool {
     phrases!(
-        "to | for | and | on | at | in | with | please | about | because | that | if | when | so | or | by | \
-         from | is | of | thanks | thank | until | till | then | but | instead | rather | not | as | i | my | \
-         the | before | after | remind | task | reminder"
+        "to | for | and | on | at | in | with | please | about | because | that | if | when | so | or | by | from | \
+         is | of | thanks | thank | until | till | then | but | instead | rather | not | as | i | my | the | \
+         before | after | remind | task | reminder"
     )
     .contains(word)
 }
@@ -216,10 +216,11 @@ pub(crate) fn find(scan: Scan) -> Vec<Found> {
 /// Words that lead to a date and are no part of a title.
 const LEADS: Phrases = phrases!(
     "no later than | not later than | starting on | starting from | starting at | starting | beginning on | \
-     beginning | due on | due by | due at | due for | due | some time | sometime | scheduled for | as of | \
-     by the | in the | on the | at the | for the | of the | from the | during the | before the | until the | \
-     till the | on | at | @ | by | before | after | for | from | in | until | till | til | around | during | \
-     within | of | early | late | later | first thing | all | over the | over | in about | in around | in like | within the | at about | coming | the | through | circa"
+     beginning | due on | due by | due at | due for | due | some time | sometime | scheduled for | as of | by the | \
+     in the | on the | at the | for the | of the | from the | during the | before the | until the | till the | on | \
+     at | @ | by | before | after | for | from | in | until | till | til | around | during | within | of | early | \
+     late | later | first thing | all | over the | over | in about | in around | in like | within the | at about | \
+     coming | the | through | circa"
 );
 
 fn lead(scan: &Scan, start: usize) -> usize {
@@ -246,7 +247,7 @@ fn leads(scan: &Scan, i: usize, n: usize) -> bool {
             matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow") || names::part(next).is_some()
         }
         "due" => !matches!(scan.before(i), "is" | "are" | "was" | "be"),
-        "all" => matches!(next, "this" | "next" | "day" | "week"),
+        "all" => matches!(next, "this" | "next" | "day" | "week") || names::weekday(next).is_some(),
         _ => true,
     }
 }
@@ -296,15 +297,47 @@ fn other_weekday(scan: &Scan, i: usize, parts: &Parts) -> Option<usize> {
 /// Zones and small words after a time belong to it; the time stays on the clock of the user.
 fn tail(scan: &Scan, end: usize) -> usize {
     const TAILS: Phrases = phrases!(
-        "eastern time | eastern | at the latest | starting now | starting today | pacific time | central time | mountain time | local time | est | edt | cst | cdt | mst | \
-         mdt | pst | pdt | gmt | utc | sharp | or so | on the dot | exactly"
+        "eastern time | eastern | at the latest | starting now | starting today | pacific time | central time | \
+         mountain time | local time | est | edt | cst | cdt | mst | mdt | pst | pdt | gmt | utc | sharp | or so | \
+         on the dot | exactly"
     );
     scan.phrase(end, TAILS).map_or(end, |n| end + n)
 }
 
+/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them.
+fn can_begin(word: &str) -> bool {
+    const FIRST: Phrases = phrases!(
+        "a | an | the | this | next | nxt | last | past | previous | prior | coming | upcoming | following | \
+         current | every | each | evry | ever | evey | one | two | three | four | five | six | seven | eight | \
+         nine | ten | eleven | twelve | thirteen | fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | \
+         twenty | thirty | forty | fifty | sixty | seventy | eighty | ninety | first | second | third | fourth | \
+         fifth | sixth | seventh | eighth | ninth | tenth | eleventh | twelfth | thirteenth | fourteenth | \
+         fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | twentieth | thirtieth | half | quarter | \
+         couple | few | several | some | another | once | twice | daily | everyday | nightly | everynight | \
+         hourly | weekly | biweekly | fortnightly | monthly | bimonthly | quarterly | yearly | annually | annual | \
+         weekdays | workdays | weekends | week | weekend | weekend's | wknd | day | night | noon | midday | \
+         noontime | midnight | tonight | tonite | tonight's | tonights | am | pm | eod | cob | eom | eow | eoy | \
+         end | close | beginning | start | middle | mid | rest | early | late | overmorrow | today | today's | \
+         todays | yesterday | yesterday's | tmrw | tmr | tmw | tomo | morning | mornin | morn | morning's | \
+         afternoon | afternon | aftenoon | arvo | afternoon's | evening | evenin | eve | evening's | nite | \
+         night's | lunchtime | mornings | afternoons | evenings | nights | mon | tue | tues | wed | weds | thu | \
+         thur | thurs | fri | sat | sun | jan | feb | mar | apr | may | jun | jul | aug | sep | sept | oct | nov | \
+         dec | march | april | june | july | august | christmas | xmas | boxing | new | halloween | valentine's | \
+         valentines | st | independence | veterans | thanksgiving | black | labor | memorial | mother's | mothers | \
+         father's | fathers | good | easter"
+    );
+    let built = word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
+    built || FIRST.contains(word) || word.len() >= 6 && is_name(word)
+}
+
+/// A long name of a day or a month, perhaps with a slip.
+fn is_name(word: &str) -> bool {
+    names::weekday(word).is_some() || names::is_tomorrow(word) || names::month(word).is_some()
+}
+
 /// The piece at `i`. `own` is where its prepositions begin, so that "at 5" is a time and "5" is not.
 fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
-    if i >= scan.end || scan.words.is_quoted(i) {
+    if i >= scan.end || !can_begin(scan.at(i)) {
         return None;
     }
     repeat::read(scan, i, own)

@@ -261,9 +261,15 @@ fn from_to(first: Weekday, last: Weekday) -> Vec<Weekday> {
 
 /// "Mondays", "on Tuesdays and Thursdays", "tuesday afternoons".
 fn plural_days(scan: &Scan, i: usize) -> Read {
+    if let Some((first, last)) = scan.at(i).split_once('-')
+        && let (Some((first, _)), Some((last, _))) = (names::weekday(first), names::weekday(last))
+    {
+        return Some((Repeat::weekly(from_to(first, last), 1), i + 1));
+    }
     let (days, end) = day_list(scan, i)?;
     let plural = |at: usize| names::weekday(scan.at(at)).is_some_and(|(_, form)| form == Form::Plural);
-    if (i..end).any(plural) && !scan.at(i).ends_with("'s") {
+    let through = matches!(scan.at(i + 1), "through" | "thru") && days.len() > 2;
+    if through || (i..end).any(plural) && !scan.at(i).ends_with("'s") {
         return Some((Repeat::weekly(days, 1), end));
     }
     let (part, _) = names::part(scan.at(end)).filter(|(_, plural)| *plural)?;

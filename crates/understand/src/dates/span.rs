@@ -236,8 +236,8 @@ fn fortnight(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::which(scan.at(at));
-    if let Some(month) = names::month(scan.at(at + usize::from(which.is_some()))) {
-        return named_month(scan, at, own, month, which.is_some());
+    if names::month(scan.at(at + usize::from(which.is_some()))).is_some() {
+        return named_month(scan, at, own, which.is_some());
     }
     let after_next = scan.phrase(at + 1, phrases!("after next | after the next")).is_some();
     let this = which.is_none() && at > i && matches!(scan.before(i), "for" | "during" | "in" | "of");
@@ -251,16 +251,14 @@ fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
 }
 
 /// "March", "in May", "next June", "March 2027", "2027 March".
-fn named_month(scan: &Scan, i: usize, own: usize, month: i8, which: bool) -> Option<(Piece, usize)> {
+fn named_month(scan: &Scan, i: usize, own: usize, which: bool) -> Option<(Piece, usize)> {
     let name = i + usize::from(which);
     if day::month_and_day(scan, name).is_some() {
         return None;
     }
-    let led = i > own
-        && matches!(
-            scan.before(i),
-            "in" | "by" | "before" | "until" | "till" | "for" | "during" | "of" | "from" | "the"
-        );
+    let leads = phrases!("in | by | before | until | till | for | during | of | from");
+    let led =
+        i > own && leads.contains(scan.before(i)) && (!names::is_doubtful(scan.at(name)) || scan.closes(name + 1));
     let whole = scan.is_whole(i, name + 1);
     let (start, end, _, next) = period(scan, i)?;
     let year = next > name + 1;
@@ -268,7 +266,6 @@ fn named_month(scan: &Scan, i: usize, own: usize, month: i8, which: bool) -> Opt
     if !(which || led || whole || year || sure) {
         return None;
     }
-    debug_assert!(start.month() == month);
     let due = if !year && start < scan.today() && scan.today() < end { calendar::plus_days(end, -1)? } else { start };
     Some((span(start, end, due), next))
 }

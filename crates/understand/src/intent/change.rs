@@ -11,7 +11,7 @@ use crate::update::Change;
 pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     let noun = clause.has_noun();
     let next = clause.at(i + 1);
-    if clause.is_foreign() || !noun && is_other(clause, i) {
+    if clause.is_elsewhere() || !noun && is_other(clause, i) {
         return None;
     }
     if matches!(clause.at(i), "prioritize" | "prioritise") {
@@ -28,6 +28,7 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
         (true, _, _) => 0.95,
         (_, true, true) => 0.85,
         (_, true, false) | (_, false, true) => 0.65,
+        _ if phrases!("postpone | reschedule | snooze | delay | defer").contains(clause.at(i)) => 0.65,
         _ => return None,
     };
     let change = if verb == Verb::Move { Change::Due } else { Change::Any };

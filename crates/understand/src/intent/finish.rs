@@ -10,6 +10,10 @@ use crate::scope;
 use crate::update::Change;
 
 pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
+    // "cancel" alone calls off what was asked, not a task.
+    if clause.at(i) == "cancel" && i + 1 >= clause.end {
+        return None;
+    }
     if let Some((field, after)) = cleared_field(clause, i + 1) {
         return Some((Act::Update(Change::Clear(field), after, clause.end), 0.9));
     }
@@ -26,7 +30,7 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     {
         return Some((Act::Update(Change::Replace(at), i + 1, clause.end), 0.7));
     }
-    if clause.is_foreign() && !is_remind(clause, i + 1) || scope::is_media(clause) {
+    if clause.is_elsewhere() && !is_remind(clause, i + 1) || scope::is_media(clause) {
         return None;
     }
     let plain = matches!(clause.at(i), "delete" | "remove" | "erase");
@@ -65,7 +69,7 @@ pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
 
 pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
-    if clause.is_foreign() || clause.at(i) == "close" && !noun {
+    if clause.is_elsewhere() || clause.at(i) == "close" && !noun {
         return None;
     }
     let urgent = (i + 1..clause.end).any(|k| attributes::priority_at(clause, k).is_some());
@@ -115,12 +119,12 @@ fn marked_done(clause: &Clause, i: usize) -> Guess {
 /// "I finished …", "done with …", "… is done", "the first and third are done".
 pub(super) fn done(clause: &Clause, i: usize) -> Guess {
     const DONE: Phrases = phrases!(
-        "i have already finished | i've already finished | i already finished | i already completed | i already did | \
-         i just finished | i just completed | i just did | i have finished with | i have finished | i've finished | \
-         i have completed | i've completed | i have done | i've done | i finished with | i finished | i completed | \
-         i did | i'm done with | im done with | i am done with | i'm finished with | i am finished with | \
-         we finished | we completed | all done with | done with | finished with | finished | completed | \
-         already finished | already completed | already did | already done | already complete | done :"
+        "i have already finished | i've already finished | i already finished | i already completed | \
+         i already did | i just finished | i just completed | i just did | i have finished with | i have finished | \
+         i've finished | i have completed | i've completed | i have done | i've done | i finished with | \
+         i finished | i completed | i did | i'm done with | im done with | i am done with | i'm finished with | \
+         i am finished with | we finished | we completed | all done with | done with | finished with | finished | \
+         completed | already finished | already completed | already did | already done | already complete | done :"
     );
     if let Some(n) = clause.phrase(i, DONE) {
         let listing =
@@ -130,17 +134,28 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
         return fits.then_some((Act::Complete(i + n, end), 0.85));
     }
-    is_done(clause, i)
+    already(clause, i).or_else(|| is_done(clause, i))
+}
+
+/// "I already paid the rent": what was done names the task.
+fn already(clause: &Clause, i: usize) -> Guess {
+    let n = clause.phrase(i, phrases!("i already | i've already | i have already | i just | i've just"))?;
+    let past = phrases!("bought | paid | sent | made | got | took | went | wrote | read | met | fed | cut | ran");
+    let verb = clause.at(i + n);
+    let fits = past.contains(verb) || verb.ends_with("ed") && verb.len() > 3 && verb != "need";
+    (fits && i + n + 1 < clause.end && !clause.is_foreign() && clause.words.at(clause.end) != "?")
+        .then_some((Act::Complete(i + n + 1, clause.end), 0.6))
 }
 
 fn is_done(clause: &Clause, i: usize) -> Guess {
     const ENDS: Phrases = phrases!(
-        "is done | are done | is complete | are complete | is completed | are completed | is finished | are finished | \
-         was done | has been done | have been done | has been completed | have been completed | is already done | done"
+        "is done | are done | is complete | are complete | is completed | are completed | is finished | \
+         are finished | was done | has been done | have been done | has been completed | have been completed | \
+         is already done | done"
     );
     const ASKS: Phrases = phrases!(
-        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | where | \
-         i | add | check | until | once | after"
+        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | \
+         where | i | add | check | until | once | after"
     );
     if ASKS.contains(clause.at(i)) {
         return None;

@@ -8,6 +8,7 @@ use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::{Noun, Verb};
 use crate::phrases::{Phrases, phrases};
+use crate::reading::Field;
 use crate::update::Change;
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
@@ -29,6 +30,9 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     if let Some((priority, n)) = direction.iter().find_map(|(p, list)| clause.phrase(i, *list).map(|n| (*p, n))) {
         return Some((Act::Update(Change::Priority(priority), i + n, end), 0.88));
     }
+    if clause.at(i) == "untag" {
+        return Some((Act::Update(Change::Clear(Field::Tags), i + 1, end), 0.85));
+    }
     if let Some(n) =
         clause.phrase(i, phrases!("call it | name it | call that")).filter(|n| i + n < end && clause.dates.is_empty())
     {
@@ -43,18 +47,20 @@ fn stated(clause: &Clause, i: usize) -> Guess {
 
 fn remember(clause: &Clause, i: usize) -> Guess {
     const REMEMBER: Phrases = phrases!(
-        "remember to | remember that i need to | remember that i have to | remember i need to | remember i have to | \
-         don't let me forget to | don't let me forget about | don't let me forget | dont let me forget to | \
-         dont let me forget | do not let me forget to | do not let me forget | don't forget to | dont forget to | \
-         do not forget to | i must remember to | i should remember to | i can't forget to | i cannot forget to | \
-         i don't want to forget to | i dont want to forget to | i do not want to forget to | i don't want to forget | \
-         i dont want to forget | i don't want to miss | i dont want to miss | can't forget to | can't forget | \
-         i can't forget | i must not forget to | i mustn't forget to | i shouldn't forget to | help me remember to | \
-         help me remember | me remember to | make a note to | make a note that | make a note of | make a note | \
-         take a note to | note to self to | note to self | note that i need to | make sure i don't forget to | \
-         make sure i remember to | make sure i | keep in mind to | be reminded to | be reminded of | be reminded about | \
-         be reminded that | be reminded | i need reminding to | i need reminding about | i need reminding | \
-         i need help remembering to | i would like to be reminded | need reminding to"
+        "remember to | remember that i need to | remember that i have to | remember i need to | \
+         remember i have to | don't let me forget to | don't let me forget about | don't let me forget | \
+         dont let me forget to | dont let me forget | do not let me forget to | do not let me forget | \
+         don't forget to | dont forget to | do not forget to | don't forget about | don't forget | dont forget | \
+         i must remember to | i should remember to | i can't forget to | i cannot forget to | \
+         i don't want to forget to | i dont want to forget to | i do not want to forget to | \
+         i don't want to forget | i dont want to forget | i don't want to miss | i dont want to miss | \
+         can't forget to | can't forget | i can't forget | i must not forget to | i mustn't forget to | \
+         i shouldn't forget to | help me remember to | help me remember | me remember to | make a note to | \
+         make a note that | make a note of | make a note | take a note to | note to self to | note to self | \
+         note that i need to | make sure i don't forget to | make sure i remember to | make sure i | \
+         keep in mind to | be reminded to | be reminded of | be reminded about | be reminded that | be reminded | \
+         i need reminding to | i need reminding about | i need reminding | i need help remembering to | \
+         i would like to be reminded | need reminding to"
     );
     let n = clause.phrase(i, REMEMBER)?;
     if verb_at(clause, i + n) == Some(Verb::Remind) && clause.at(i + n + 1) == "me" {
@@ -70,22 +76,24 @@ fn remember(clause: &Clause, i: usize) -> Guess {
 
 fn gone(clause: &Clause, i: usize) -> Guess {
     const GONE: Phrases = phrases!(
-        "get rid of | get rid off | throw away | throw out | toss | do away with | turn off | shut off | switch off | take away | no more | \
-         i no longer need to be reminded | i no longer need to | i no longer need a | i no longer need | \
-         i know longer need | no longer need | i won't need | i wont need | i won't be needing | i will not need | \
-         i don't need to be reminded | i dont need to be reminded | i do not need to be reminded | \
-         i don't want to be reminded | i dont want to be reminded | i do not want to be reminded | \
-         i don't need | i dont need | i do not need | i don't want | i dont want | no need to remind me | \
-         don't remind me | dont remind me | do not remind me | stop reminding me | forget about | forget"
+        "get rid of | get rid off | throw away | throw out | toss | do away with | turn off | shut off | \
+         switch off | take away | clean out | hold off on | no more | i no longer need to be reminded | \
+         i no longer need to | i no longer need a | i no longer need | i know longer need | no longer need | \
+         i won't need | i wont need | i won't be needing | i will not need | i don't need to be reminded | \
+         i dont need to be reminded | i do not need to be reminded | i don't want to be reminded | \
+         i dont want to be reminded | i do not want to be reminded | i don't need | i dont need | i do not need | \
+         i don't want | i dont want | no need to remind me | don't remind me | dont remind me | do not remind me | \
+         stop reminding me | forget about | forget"
     );
     let n = clause.phrase(i, GONE)?;
     let last = clause.at(i + n - 1);
     let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun != Noun::List || clause.at(i) == "get");
-    let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss");
+    let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss" | "clean" | "hold");
     let sure =
         if off { reminder } else { clause.has_noun() || matches!(last, "me" | "reminded") || clause.at(i) == "get" };
     let lead = clause.phrase(i + n, phrases!("to be reminded | to | about | of | a | any")).unwrap_or(0);
-    (sure && !clause.is_foreign()).then_some((Act::Delete(i + n + lead, clause.end), 0.85))
+    let told = matches!(last, "me" | "reminded");
+    (sure && (told || !clause.is_foreign())).then_some((Act::Delete(i + n + lead, clause.end), 0.85))
 }
 
 /// "Instead of Friday, remind me on Thursday …".
@@ -98,8 +106,8 @@ fn instead(clause: &Clause, i: usize) -> Guess {
 /// "todo: …", "new task …".
 fn label(clause: &Clause, i: usize) -> Guess {
     let labels = phrases!(
-        "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | new todo | \
-         new to-do | new to do | new reminder | todo | to-do"
+        "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | \
+         new todo | new to-do | new to do | new reminder | todo | to-do"
     );
     let n = clause.phrase(i, labels)?;
     let bare = clause.words.is_word(i + 1)

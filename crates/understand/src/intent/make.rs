@@ -16,7 +16,7 @@ pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
     let who = clause.at(i + 1);
     let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee");
     let body = i + if me { 2 } else { 1 };
-    if matches!(clause.at(i), "alert" | "notify") && !can_be_alert(clause, i, me) {
+    if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping") && !can_be_alert(clause, i, me) {
         return None;
     }
     if asks_back(clause, body) {
@@ -78,10 +78,17 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     if matches!(clause.at(after), "tag" | "tags" | "label") && to {
         return Some((Act::Update(Change::Tags, after + 1, clause.end), 0.9));
     }
-    if matches!(clause.at(after), "description" | "deadline" | "due") && to {
+    if clause.at(i + 1) == "#"
+        && clause.seek(i + 2, phrases!("to")).is_some_and(|(at, _)| {
+            clause.noun_in(at..clause.end).is_none_or(|noun| noun.noun == Noun::Task && !noun.plural)
+        })
+    {
+        return Some((Act::Update(Change::Tags, i + 1, clause.end), 0.85));
+    }
+    if matches!(clause.at(after), "deadline" | "due") && to {
         return Some((Act::Update(Change::Any, i + 1, clause.end), 0.85));
     }
-    if matches!(clause.at(after), "note" | "notes" | "comment")
+    if matches!(clause.at(after), "note" | "notes" | "comment" | "details" | "description" | "info")
         && matches!(clause.at(after + 1), "to" | "on" | "for")
         && clause.at(after + 2) != "self"
     {
@@ -90,21 +97,32 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     if to_reminder(clause, i).is_some() {
         return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
     }
-    if clause.is_foreign() {
+    if clause.is_foreign() && elsewhere(clause, i) {
         return None;
     }
     Some((Act::Create(Form::Add, i + 1), if clause.has_noun() { 0.96 } else { 0.88 }))
 }
 
+/// "add this to my playlist", "add a contact": what is meant is no task.
+fn elsewhere(clause: &Clause, i: usize) -> bool {
+    let to = (i + 1..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "on" | "in" | "into"));
+    let place = to.is_some_and(|to| (to + 1..clause.end.min(to + 4)).any(|k| scope::is_foreign(clause.at(k))));
+    let thing = lexicon::is_article(clause.at(i + 1)) && scope::is_foreign(clause.at(i + 2))
+        || scope::is_foreign(clause.at(i + 1));
+    place || thing
+}
+
 /// "add … to the chores reminder" changes that reminder: where its name begins.
 pub(crate) fn to_reminder(clause: &Clause, i: usize) -> Option<usize> {
-    let to = (i + 2..clause.end).find(|k| {
-        let reminder =
-            clause.noun_in(k + 1..clause.end.min(k + 7)).filter(|noun| noun.noun == Noun::Reminder && !noun.plural);
-        let straight =
-            reminder.is_some_and(|noun| !(k + 1..noun.at).any(|m| matches!(clause.at(m), "to" | "for" | "about")));
-        matches!(clause.at(*k), "to" | "in" | "on") && straight
-    })?;
+    let leads = |k: &usize| {
+        let near = clause.nouns_in(k + 1..clause.end.min(k + 8)).find(|noun| noun.noun == Noun::Reminder);
+        near.is_some_and(|noun| {
+            let straight = !(k + 1..noun.at).any(|m| matches!(clause.at(m), "to" | "for" | "about"));
+            let named = (k + 1..noun.at).any(|m| !lexicon::is_article(clause.at(m)) && clause.date_at(m).is_none());
+            straight && (!noun.plural || named)
+        })
+    };
+    let to = (i + 2..clause.end).find(|k| matches!(clause.at(*k), "to" | "in" | "on") && leads(k))?;
     clause.noun_in(i..to).is_none().then_some(to + 1)
 }
 

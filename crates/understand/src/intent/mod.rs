@@ -45,12 +45,13 @@ pub(crate) fn decide(clause: &Clause) -> Guess {
 
 fn is_undo(clause: &Clause) -> bool {
     const UNDO: Phrases = phrases!(
-        "undo | undo that | undo it | undo this | undo the last change | undo my last change | undo the last action | \
-         undo last change | undo the last one | undo last | undo my last action | undo the deletion | undo delete | \
-         undo what you just did | undo what i just did | take that back | take it back | revert that | revert it | \
-         revert | revert the last change | revert my last change | revert last change | roll that back | roll back | \
-         rollback | roll it back | put it back | bring it back | restore it | reverse that | reverse the last change | \
-         i didn't mean that | scratch that | i did not mean that | go back"
+        "undo | undo that | undo it | undo this | undo the last change | undo my last change | \
+         undo the last action | undo last change | undo the last one | undo last | undo my last action | \
+         undo the deletion | undo delete | undo what you just did | undo what i just did | take that back | \
+         take it back | revert that | revert it | revert | revert the last change | revert my last change | \
+         revert last change | roll that back | roll back | rollback | roll it back | put it back | bring it back | \
+         restore it | reverse that | reverse the last change | i didn't mean that | scratch that | \
+         i did not mean that | go back"
     );
     clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
 }

@@ -6,12 +6,13 @@ use crate::create::Form;
 use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 use crate::scope;
+use crate::update::Change;
 
 pub(super) fn read(clause: &Clause) -> Guess {
     const ASKS: Phrases = phrases!(
-        "what | what's | whats | which | when | when's | whens | where | who | how | do | does | did | am | is | are | \
-         have | has | any | anything | will | should | whose | was | were | why | wheres | where's | what're | hows | \
-         how's | wat | if | doesn't | don't | isn't | aren't | didn't"
+        "what | what's | whats | which | when | when's | whens | where | who | how | do | does | did | am | is | \
+         are | have | has | any | anything | will | should | whose | was | were | why | wheres | where's | \
+         what're | hows | how's | wat | if | doesn't | don't | isn't | aren't | didn't"
     );
     let i = clause.start + usize::from(matches!(clause.at(clause.start), "at" | "for" | "on" | "in" | "of"));
     if !ASKS.contains(clause.at(i)) || i > clause.start && !matches!(clause.at(i), "what" | "which" | "when") {
@@ -39,12 +40,12 @@ fn about_tasks(clause: &Clause, i: usize) -> Guess {
 fn duties(clause: &Clause, i: usize) -> Guess {
     const DUTIES: Phrases = phrases!(
         "i have to do | i need to do | i have to get done | i need to get done | to get done | i supposed to do | \
-         i going to do | i should do | i must do | should i do | must i do | have i got to do | left to do | i gotta do | \
-         i got to do | i have left | i have planned | do i have | i meant to do | needs to be done | needs doing | \
-         needs to get done | i wanted to keep in mind | have i completed | have i finished | have i done | did i finish | \
-         did i complete | did i get done | i forgetting | on my plate | on my agenda | next for me | is pending | \
-         is overdue | is due | are due | is left | to do today | to do tomorrow | to do this week | to do next | \
-         i have for | things i have"
+         i going to do | i should do | i must do | should i do | must i do | have i got to do | left to do | \
+         i gotta do | i got to do | i have left | i have planned | do i have | i meant to do | needs to be done | \
+         needs doing | needs to get done | i wanted to keep in mind | have i completed | have i finished | \
+         have i done | did i finish | did i complete | did i get done | i forgetting | on my plate | on my agenda | \
+         next for me | is pending | is overdue | is due | are due | is left | to do today | to do tomorrow | \
+         to do this week | to do next | i have for | things i have"
     );
     const TAILS: Phrases = phrases!("next | now | first | on | still | due | at | left | for | soon");
     let closes = |after: usize| {
@@ -59,7 +60,8 @@ fn duties(clause: &Clause, i: usize) -> Guess {
 fn state(clause: &Clause, i: usize) -> Guess {
     const STATES: Phrases = phrases!(
         "pending | overdue | due | left | outstanding | next | done | completed | open | urgent | important | \
-         still pending | still open | still left | not done | up next | up"
+         my top priority | my priorities | my highest priority | top priority | most important | still pending | \
+         still open | still left | not done | up next | up"
     );
     let short = matches!(clause.at(i), "what's" | "whats");
     let long = clause.at(i) == "what" && matches!(clause.at(i + 1), "is" | "are");
@@ -96,6 +98,10 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     if verb == "tell" && clause.at(i + 1) == "me" && clause.at(i + 2) == "to" && !clause.dates.is_empty() {
         return Some((Act::Create(Form::Remind, i + 2), 0.7));
     }
+    let repeats = clause.dates.iter().any(|found| found.parts.repeat.is_some());
+    if verb == "repeat" && repeats && clause.has_noun() {
+        return Some((Act::Update(Change::Any, i + 1, clause.end), 0.75));
+    }
     if clause.has_noun() || clause.has(phrases!("notes")) {
         return shown(clause, i, body);
     }
@@ -116,17 +122,26 @@ fn shown(clause: &Clause, i: usize, body: usize) -> Guess {
     if let Some((at, _)) = clause.seek(body, gone) {
         return Some((Act::Delete(i + 1, at), 0.75));
     }
-    (!scope::is_media(clause)).then_some((Act::List(body), 0.95))
+    (!scope::is_media(clause) && !scope::is_order(clause)).then_some((Act::List(body), 0.95))
 }
 
 fn everything(clause: &Clause, i: usize, body: usize) -> bool {
     const ALL: Phrases = phrases!(
         "everything | all | them all | all of them | all of it | what's pending | what is pending | what's due | \
-         what's overdue | my day | what i have | what i need | completed | pending | overdue | what's left | what is left | \
-         my priorities"
+         what's overdue | my day | what i have | what i need | completed | pending | overdue | what's left | \
+         what is left | my priorities"
     );
     let alone = matches!(clause.at(i), "show" | "list") && clause.is_spent(body..clause.end);
-    alone || clause.phrase(body, ALL).is_some()
+    alone || clause.phrase(body, ALL).is_some() || only_filters(clause, body)
+}
+
+/// "the completed ones", "only high priority".
+fn only_filters(clause: &Clause, body: usize) -> bool {
+    let small = phrases!(
+        "only | just | ones | the | my | all | priority | high | low | medium | urgent | important | completed | \
+         done | pending | overdue | finished | open"
+    );
+    body < clause.end && (body..clause.end).all(|i| small.contains(clause.at(i)) || clause.date_at(i).is_some())
 }
 
 fn dated(clause: &Clause, body: usize) -> bool {

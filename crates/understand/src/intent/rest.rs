@@ -10,16 +10,17 @@ use crate::scope;
 use crate::update::Change;
 
 const DELETED: Phrases = phrases!(
-    "deleted | canceled | cancelled | removed | erased | cleared | taken off | no longer needed | deleting | canceling | \
-     removing | please delete | please cancel | please remove"
+    "deleted | canceled | cancelled | removed | erased | cleared | taken off | no longer needed | deleting | \
+     canceling | removing | please delete | please cancel | please remove"
 );
 const CHANGED: Phrases = phrases!(
-    "changed | moved | updated | rescheduled | pushed | postponed | switched | modified | changing | moving | updating"
+    "changed | moved | updated | rescheduled | pushed | postponed | switched | modified | changing | moving | \
+     updating"
 );
 /// Where the name of the thing ends in "the reminder for X needs to be …".
 const BE: Phrases = phrases!(
-    "is what needs | needs to | need to | needs | need | can be | should be | must be | has to | have to | has been | \
-     have been | to be | will be | is | are | was | ,"
+    "is what needs | needs to | need to | needs | need | can be | should be | must be | has to | have to | \
+     has been | have been | to be | will be | is | are | was | ,"
 );
 
 /// "I need all of my reminders for today cancelled."
@@ -37,19 +38,23 @@ pub(super) fn wanted(clause: &Clause, i: usize) -> Guess {
     None
 }
 
+/// How many places of a clause are tried: no sentence needs more, and noise must not take long.
+const MOST_TRIES: usize = 24;
+
 /// A command after a preamble: "I'm tired, so please delete …", "on my list, add …".
 pub(super) fn later(clause: &Clause) -> Guess {
     const OPENS: Phrases = phrases!(
-        ", | so | and | please | you | to | : | - | list | lists | then | just | kindly | — | – | but | also | me | i"
+        ", | so | and | please | you | to | : | - | list | lists | then | just | kindly | — | – | but | also | me | \
+         i"
     );
     if let Some(guess) = passive(clause) {
         return Some(guess);
     }
-    for i in clause.start + 1..clause.end {
-        let before = clause.before(i);
-        if !OPENS.contains(before) && !courtesy::is_please(before) && !matches!(clause.at(i), "remind" | "remember") {
-            continue;
-        }
+    let opens = |i: &usize| {
+        let before = clause.before(*i);
+        OPENS.contains(before) || courtesy::is_please(before) || matches!(clause.at(*i), "remind" | "remember")
+    };
+    for i in (clause.start + 1..clause.end).filter(opens).take(MOST_TRIES) {
         let from = courtesy::after(clause.words, i, clause.end);
         let Some((act, confidence)) = at(clause, from) else { continue };
         let verb = verb_at(clause, from);
@@ -77,8 +82,8 @@ fn with_preamble(clause: &Clause, from: usize, act: Act) -> Act {
 
 fn is_filler(clause: &Clause, i: usize) -> bool {
     let filler = phrases!(
-        "a | an | the | my | it | this | that | for | of | about | reminder | alert | again | before | minutes | minute | \
-         hour | hours | hr | min | mins | prior | early | ahead | beforehand | up | one | on | at"
+        "a | an | the | my | it | this | that | for | of | about | reminder | alert | again | before | minutes | \
+         minute | hour | hours | hr | min | mins | prior | early | ahead | beforehand | up | one | on | at"
     );
     filler.contains(clause.at(i)) || clause.at(i).bytes().all(|b| b.is_ascii_digit())
 }
@@ -108,11 +113,12 @@ fn passive(clause: &Clause) -> Guess {
 
 /// A clause without a verb: "my tasks", "reminders for tomorrow", "a reminder for the game".
 pub(super) fn without_verb(clause: &Clause) -> Guess {
-    let noun = clause.noun_in(clause.start..clause.end).filter(|_| !scope::is_media(clause))?;
+    let noun =
+        clause.noun_in(clause.start..clause.end).filter(|_| !scope::is_media(clause) && !scope::is_order(clause))?;
     let singular = !noun.plural && noun.noun != Noun::List;
     let wanted = clause.has(phrases!(
-        "i need a | i need an | i want a | i'd like a | i would like a | need a | like a | want a | about a | needs a | \
-         needs | i need | i'd like to have a | have a"
+        "i need a | i need an | i want a | i'd like a | i would like a | need a | like a | want a | about a | \
+         needs a | needs | i need | i'd like to have a | have a"
     ));
     let told = matches!(clause.at(noun.end), "to" | "for" | "about" | "that" | ":");
     let definite = matches!(clause.at(clause.start), "my" | "the" | "all" | "any");
@@ -129,12 +135,15 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
 /// they are, other doings only with a date or an urgency.
 pub(super) fn errand(clause: &Clause) -> Guess {
     const ERRANDS: Phrases = phrases!(
-        "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | iron | \
-         sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | do the dishes"
+        "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | \
+         iron | sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | \
+         do the dishes"
     );
     const DOINGS: Phrases = phrases!(
-        "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | bake | cook | cut | paint | \
-         plan | print | sign | send | see | go to | read | work on | talk to | ask | test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | charge | change"
+        "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
+         bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
+         test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
+         charge | change"
     );
     let i = clause.start;
     let asked = clause.words.at(clause.end) == "?"

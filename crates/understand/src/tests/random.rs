@@ -7,72 +7,16 @@ use crate::{read, to_json};
 
 /// Words of the language and noise, in any order.
 fn sentence() -> impl Strategy<Value = String> {
-    let words = [
-        "add",
-        "delete",
-        "remind",
-        "me",
-        "to",
-        "the",
-        "task",
-        "my",
-        "list",
-        "every",
-        "other",
-        "friday",
-        "at",
-        "3",
-        "3:30pm",
-        "by",
-        "half",
-        "past",
-        "noon",
-        "in",
-        "two",
-        "weeks",
-        "of",
-        "next",
-        "month",
-        "99999",
-        "31st",
-        "feb",
-        "29",
-        "12/31",
-        "0",
-        "\"",
-        "'",
-        "«",
-        "»",
-        "#",
-        "and",
-        ",",
-        ".",
-        "\n",
-        "all",
-        "it",
-        "from",
-        "change",
-        "rename",
-        "because",
-        "tagged",
-        "!",
-        "🎂",
-        "ا",
-        "a.m.",
-        "the first",
-        "end",
-        "is",
-        "done",
-        "mark",
-        "as",
-        "years",
-        "ago",
-        "instead of",
-        "priority",
-        "1/2",
-        "99:99",
-    ];
-    prop::collection::vec(prop::sample::select(words.to_vec()), 0..30).prop_map(|words| words.join(" "))
+    let words = "add delete remind me to the task my list every other friday at 3 3:30pm by half past noon in two \
+        weeks of next month 99999 31st feb 29 12/31 0 \" ' « » # and , . \n all it from change rename \
+        because tagged ! 🎂 ا a.m. first end is done mark as years ago instead of priority 1/2 99:99 not \
+        before minutes 30 what show tell see do have i need want forget turn off no more call tag with note \
+        : description due date make set urgent high move postpone back up week later reminder alert \
+        reminders tasks items one 2's that's last everything them list's tomorrow's 1,000 ? already \
+        finished complete check off cross out take put down on write get rid update mon-fri weekly monthly \
+        through p1 #2 untag nudge about until";
+    prop::collection::vec(prop::sample::select(words.split(' ').collect::<Vec<_>>()), 0..30)
+        .prop_map(|words| words.join(" "))
 }
 
 proptest! {

@@ -13,7 +13,11 @@ use crate::timing;
 pub(super) fn drop_instead(clause: &mut Clause, range: Range<usize>) {
     const INSTEAD: Phrases = phrases!("instead of | rather than | instead | and not | not");
     let Some((at, n)) = clause.seek(range.start, INSTEAD) else { return };
-    let old = clause.date_at(at + n).map(|found| found.tokens.end).or_else(|| amount_end(clause, at + n));
+    let old = clause
+        .date_at(at + n)
+        .map(|found| found.tokens.end)
+        .or_else(|| amount_end(clause, at + n))
+        .or_else(|| short_end(clause, at + n).filter(|_| n > 1));
     if clause.at(at) == "not" && old.is_none() {
         return;
     }
@@ -25,11 +29,16 @@ fn amount_end(clause: &Clause, i: usize) -> Option<usize> {
     let i = i + clause.phrase(i, phrases!("at | on | the | for")).unwrap_or(0);
     let (_, len) = numbers::amount(clause.words, i)?;
     const TAIL: Phrases = phrases!(
-        "minutes before | minute before | minutes | minute | min | mins | hours before | hour before | hours | hour | \
-         days before | day before | days | day | weeks | week | month | months"
+        "minutes before | minute before | minutes | minute | min | mins | hours before | hour before | hours | \
+         hour | days before | day before | days | day | weeks | week | month | months"
     );
     let end = i + len + clause.phrase(i + len, TAIL).unwrap_or(0);
     clause.is_spent(end..clause.end).then_some(end)
+}
+
+/// What is left after "instead of" if it is only a word or two.
+fn short_end(clause: &Clause, i: usize) -> Option<usize> {
+    (i < clause.end && clause.end - i <= 2).then_some(clause.end)
 }
 
 /// Takes "from Tuesday" of "from Tuesday to Friday".
@@ -47,9 +56,13 @@ pub(super) fn drop_from(clause: &mut Clause, range: Range<usize>) {
     }
 }
 
-fn hour(clause: &Clause, i: usize) -> Option<i8> {
+/// "5", "five", "530": an hour and minutes that stand without am or pm.
+fn hour(clause: &Clause, i: usize) -> Option<(i8, i8)> {
     let spelled = numbers::unit(clause.at(i)).filter(|n| *n <= 12);
-    numbers::figures(clause.at(i)).or(spelled).filter(|n| (1..=24).contains(n)).and_then(|n| i8::try_from(n).ok())
+    let n = numbers::figures(clause.at(i)).or(spelled)?;
+    let (hour, minute) = if n >= 100 { (n / 100, n % 100) } else { (n, 0) };
+    let fits = (1..=24).contains(&hour) && minute < 60;
+    fits.then_some((i8::try_from(hour).ok()?, i8::try_from(minute).ok()?))
 }
 
 /// The new date: after the last "to", "until", "by", or the last date of the stretch.
@@ -73,7 +86,8 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     }
     let n = to.or(dates.len().checked_sub(1))?;
     let mut main = dates.get(n)?.clone();
-    if to.is_none() && renames(clause, range.start..main.tokens.start) {
+    let says_more = (main.tokens.end..range.end).any(|i| clause.at(i) == "to" && clause.date_at(i).is_none());
+    if to.is_none() && (says_more || renames(clause, range.start..main.tokens.start)) {
         return None;
     }
     let start = before_filler(clause, range.start, main.tokens.start);
@@ -91,13 +105,14 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
 /// Where "to", "to be", "to start" and their like before the new date begin.
 fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
     const FILLER: Phrases = phrases!(
-        "to | be | occur | start | happen | begin | go | off | until | till | into | by | alert | me | remind | out | back | up | \
-         forward | sent | due | take | place | repeat | for | it | recurring"
+        "to | be | occur | start | happen | begin | go | off | until | till | into | by | alert | me | remind | \
+         out | back | up | forward | sent | due | take | place | repeat | for | it | recurring"
     );
+    const LAST: Phrases = phrases!("to | until | till | by | be | for | due | repeat | out | back | forward | into");
     let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);
     match to {
         Some(to) if (to..start).all(|i| FILLER.contains(clause.at(i)) || clause.is_taken(i)) => to,
-        _ if FILLER.contains(clause.before(start)) && start > from + 1 => start - 1,
+        _ if LAST.contains(clause.before(start)) && start > from + 1 => start - 1,
         _ => start,
     }
 }
@@ -132,7 +147,8 @@ fn relative(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> 
         Some(_) => command.missing = Some(Missing::Time),
         None => command.when = from_now(clause, at, unit),
     }
-    let start = before_filler(clause, range.start, at);
+    let up = at > range.start + 1 && clause.before(at) == "up";
+    let start = before_filler(clause, range.start, at - usize::from(up));
     clause.take(start..end);
     Some(range.start..start)
 }
@@ -152,7 +168,7 @@ fn bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut Command
     if !clause.is_spent(at + 2..end) && day.is_none() && !matches!(clause.at(at + 2), "for" | "on" | "instead") {
         return None;
     }
-    let hour = hour(clause, at + 1)?;
+    let (hour, minute) = hour(clause, at + 1)?;
     let hour = if (1..7).contains(&hour) { hour + 12 } else { hour % 24 };
     let date = match day.as_ref().and_then(|found| found.when(clause.now)) {
         Some(When::Day(day)) => day,
@@ -160,7 +176,7 @@ fn bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut Command
         None if hour > clause.now.hour() => clause.now.date(),
         None => clause.now.date().tomorrow().ok()?,
     };
-    command.when = Some(When::Time(date.at(hour, 0, 0, 0)));
+    command.when = Some(When::Time(date.at(hour, minute, 0, 0)));
     clause.take(at..day.map_or(at + 2, |found| found.tokens.end));
     Some(if clause.is_spent(at..end) { from..at } else { from..end })
 }

@@ -13,8 +13,8 @@ use crate::reading::Command;
 /// Reads a change of a named field; what is given back names the task.
 pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
     const FIELDS: Phrases = phrases!(
-        "priority | description | due date | deadline | title | name | status | date and time | date | time | due time | \
-         details | notes | note"
+        "priority | description | due date | deadline | title | name | status | date and time | date | time | \
+         due time | details | notes | note"
     );
     let limit = range.end.min(range.start + 8);
     let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));

@@ -11,7 +11,7 @@ use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
 use crate::lexicon::Noun;
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Field, Intent, Missing, Target};
 use crate::target;
 use crate::timing;
@@ -75,7 +75,8 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
         Change::Title => renamed(clause, range, &mut command),
         Change::Any | Change::Due => changed(clause, range, change, &mut command),
     };
-    let bare = clause.noun_in(about.clone()).is_some_and(|noun| noun.noun != Noun::List);
+    let bare =
+        clause.is_spent(about.clone()) || clause.noun_in(about.clone()).is_some_and(|noun| noun.noun != Noun::List);
     command.target = target::read(clause, about, &mut command.filter);
     finish(&mut command, bare);
     command
@@ -126,6 +127,12 @@ fn without_priority(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn tagged(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
     if matches!(clause.before(range.start), "tag" | "tags" | "label") && clause.has(phrases!("add | put")) {
         let Some((at, n)) = clause.seek(range.start, phrases!("to | on")) else { return range };
+        command.tags = names(clause, range.start..at);
+        return at + n..range.end;
+    }
+    if clause.at(range.start) == "#"
+        && let Some((at, n)) = clause.seek(range.start, phrases!("to"))
+    {
         command.tags = names(clause, range.start..at);
         return at + n..range.end;
     }
@@ -201,6 +208,8 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
     if !says_nothing(command) {
         return range;
     }
+    take_participle(clause, range.clone());
+    command.priority = beside(clause, range.clone());
     date::drop_instead(clause, range.clone());
     date::drop_from(clause, range.clone());
     if let Some(about) = field::new_priority(clause, range.clone(), command) {
@@ -210,6 +219,29 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
         return about;
     }
     if change == Change::Any { new_title(clause, range, command) } else { range }
+}
+
+/// Takes "with high priority", said beside another change.
+fn beside(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
+    let with = phrases!("with high | with low | with medium | with top | with a high | with a low");
+    let (at, _) = clause.seek(range.start + 1, with).filter(|(at, _)| *at < range.end)?;
+    let (priority, n) = attributes::priority_at(clause, at)?;
+    clause.take(at..at + n);
+    Some(priority)
+}
+
+/// Takes "needs to be changed", "has been moved": the words of a change that was told and not asked for.
+fn take_participle(clause: &mut Clause, range: Range<usize>) {
+    const TOLD: Phrases = phrases!(
+        "should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
+         has changed | have changed | is changed | was changed | be changed | changed | needs changing | \
+         needs to be pushed | needs to be moved | should be moved | has been moved | was moved | be moved | moved | \
+         be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | \
+         postponed"
+    );
+    if let Some((at, n)) = clause.seek(range.start + 1, TOLD).filter(|(at, n)| at + n <= range.end) {
+        clause.take(at..at + n);
+    }
 }
 
 /// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".

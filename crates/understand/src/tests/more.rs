@@ -1,0 +1,221 @@
+//! More ways to say things: positions, fields, remarks, styles of other tools.
+
+use jiff::civil::date;
+use model::task::{Priority, Status};
+
+use super::{at, named, now, one};
+use crate::{DueFilter, Field, Intent, Missing, StatusFilter, Target, When, read};
+
+#[test]
+fn titles_are_free_of_what_is_said_beside_them() {
+    for (text, title) in [
+        ("add buy milk tomorrow with high priority tagged groceries", "buy milk"),
+        ("create a high priority task to call the bank tomorrow morning", "call the bank"),
+        ("add \"pay rent\" due on the 1st with tag home and finance", "pay rent"),
+        ("new todo: review PR #42 by Friday 5pm", "review PR #42"),
+        ("add task: email Sarah about the budget, priority low", "email Sarah about the budget"),
+        ("remind me in 2 hours to check the oven", "check the oven"),
+        ("add a task called Groceries with description milk, eggs and bread", "Groceries"),
+        ("add a task named \"Prepare slides\" due next Tuesday at 10:30, urgent", "Prepare slides"),
+        ("can you add walk the dog to my todo list for tonight?", "walk the dog"),
+        ("please put \"dentist appointment\" on my list for March 3rd at 2pm", "dentist appointment"),
+        ("add for tomorrow at 5pm pick up the kids", "pick up the kids"),
+        ("tomorrow at 5pm remind me to call Bob", "call Bob"),
+        ("on Friday I need to submit the form, remind me", "submit the form"),
+        ("I have to see the vet on Monday. Can you remind me?", "see the vet"),
+        ("would you mind adding milk to my list?", "milk"),
+        ("buy milk #errands tomorrow !high", "buy milk"),
+        (
+            "remind me to email bob@example.com about https://example.com/a?b=c tomorrow",
+            "email bob@example.com about https://example.com/a?b=c",
+        ),
+        ("remind me to call 555-1234 at 3", "call 555-1234"),
+        ("add pay $1,200 rent on 1/1", "pay $1,200 rent"),
+        ("add meet Bob at 3 Main Street tomorrow", "meet Bob at 3 Main Street"),
+        ("add watch \"The Day After Tomorrow\" tonight", "watch \"The Day After Tomorrow\""),
+        ("remind me to buy a gift for mom's birthday on May 5", "buy a gift for mom's birthday"),
+        ("remind me to call Dr. Smith on Monday", "call Dr. Smith"),
+        ("remind me that the rent is due on the first", "rent is due"),
+        ("set a reminder an hour before the game to order pizza", "order pizza"),
+        ("send Bob a reminder about the keys", "the keys"),
+        ("remind Bob on Friday to bring the keys", "bring the keys"),
+        ("I need to be reminded to lock the shed", "lock the shed"),
+        ("pay the electricity bill by Friday", "pay the electricity bill"),
+        ("add buy 2 tickets for the 8pm show", "buy 2 tickets for the 8pm show"),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.title.as_deref()), (Intent::CreateTask, Some(title)), "{text}");
+    }
+}
+
+#[test]
+fn dates_of_new_tasks_are_the_ones_meant() {
+    for (text, when) in [
+        ("add for tomorrow at 5pm pick up the kids", "2025-12-22T17:00:00"),
+        ("tomorrow at 5pm remind me to call Bob", "2025-12-22T17:00:00"),
+        ("I have to cook tomorrow. Remind me at 4pm.", "2025-12-22T16:00:00"),
+        ("remind me at noon tomorrow to call the plumber", "2025-12-22T12:00:00"),
+        ("add a task named \"Prepare slides\" due next Tuesday at 10:30, urgent", "2025-12-23T10:30:00"),
+    ] {
+        assert_eq!(one(text).when, at(when), "{text}");
+    }
+    let birthday = one("remind me about mom's birthday on May 5 every year");
+    assert_eq!(
+        (birthday.when, birthday.recurrence.as_deref()),
+        (Some(When::Day(date(2026, 5, 5))), Some("FREQ=YEARLY"))
+    );
+    assert_eq!(one("add call Ann because she leaves tomorrow").when, None);
+}
+
+#[test]
+fn references_of_all_kinds() {
+    let several = |places: &[usize]| Some(Target::Several(places.iter().map(|n| Target::Position(*n)).collect()));
+    let names = |names: &[&str]| Some(Target::Several(names.iter().map(|n| Target::Named((*n).to_owned())).collect()));
+    for (text, intent, target) in [
+        ("mark the first two as done", Intent::CompleteTask, several(&[1, 2])),
+        ("delete tasks 2 and 4", Intent::DeleteTask, several(&[2, 4])),
+        ("complete 1 and 3", Intent::CompleteTask, several(&[1, 3])),
+        ("mark milk, bread and eggs as done", Intent::CompleteTask, names(&["milk", "bread", "eggs"])),
+        ("delete milk and bread", Intent::DeleteTask, names(&["milk", "bread"])),
+        ("delete the task buy milk and eggs", Intent::DeleteTask, named("buy milk and eggs")),
+        ("that's done", Intent::CompleteTask, Some(Target::It)),
+        ("set the milk task to done", Intent::CompleteTask, named("milk")),
+        ("I already paid the rent", Intent::CompleteTask, named("rent")),
+        ("check the laundry off my list", Intent::CompleteTask, named("laundry")),
+        ("drop the gym one", Intent::DeleteTask, named("gym")),
+        ("delete the one about milk", Intent::DeleteTask, named("milk")),
+        ("I don't need the milk task anymore", Intent::DeleteTask, named("milk")),
+        ("get rid of the gym task, I already went", Intent::DeleteTask, named("gym")),
+        ("the reminder for the party needs to be cancelled", Intent::DeleteTask, named("party")),
+        ("delete the reminder for Bob to wash the car", Intent::DeleteTask, named("wash the car")),
+        ("delete all of them", Intent::DeleteTask, Some(Target::All)),
+        ("wipe my list clean", Intent::DeleteTask, Some(Target::All)),
+        ("remove everything from my list", Intent::DeleteTask, Some(Target::All)),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.target), (intent, target), "{text}");
+    }
+}
+
+#[test]
+fn bulk_commands_say_which_tasks() {
+    let filter = |text: &str| {
+        let command = one(text);
+        assert_eq!(command.target, Some(Target::All), "{text}");
+        command.filter
+    };
+    assert_eq!(filter("delete all tasks tagged work").tags, ["work"]);
+    assert_eq!(filter("delete every task due today").due, Some(DueFilter::Today));
+    assert_eq!(filter("mark all overdue tasks as complete").due, Some(DueFilter::Overdue));
+    assert_eq!(filter("delete all the high priority tasks").priority, Some(Priority::High));
+    assert_eq!(filter("clear completed tasks").status, Some(StatusFilter::Completed));
+    assert_eq!(filter("delete tasks about work").text.as_deref(), Some("work"));
+    assert_eq!(filter("cancel my reminder for tomorrow").due, Some(DueFilter::Tomorrow));
+    assert_eq!(filter("move everything due today to tomorrow").due, Some(DueFilter::Today));
+}
+
+#[test]
+fn lists_are_searched() {
+    let filter = |text: &str| {
+        let command = one(text);
+        assert_eq!(command.intent, Intent::ListTasks, "{text}");
+        command.filter
+    };
+    assert_eq!(filter("show me tasks about taxes").text.as_deref(), Some("taxes"));
+    assert_eq!(filter("show my work tasks").text.as_deref(), Some("work"));
+    assert_eq!(filter("is milk on my list?").text.as_deref(), Some("milk"));
+    assert_eq!(filter("show me my #home tasks").tags, ["home"]);
+    assert_eq!(filter("can I see the completed ones").status, Some(StatusFilter::Completed));
+    assert_eq!(filter("list my low priority todos due this week").priority, Some(Priority::Low));
+    assert_eq!(filter("do I have any tasks for Friday?").due, Some(DueFilter::Day(date(2025, 12, 26))));
+    for text in [
+        "what's on my plate today?",
+        "how many tasks do I have left?",
+        "what's next?",
+        "tasks",
+        "list",
+        "remind me what I have to do",
+    ] {
+        filter(text);
+    }
+}
+
+#[test]
+fn every_field_can_be_changed() {
+    let update = |text: &str| {
+        let command = one(text);
+        assert_eq!(command.intent, Intent::UpdateTask, "{text}");
+        command
+    };
+    let report = |text: &str| {
+        let command = update(text);
+        assert_eq!(command.target, named("report"), "{text}");
+        command
+    };
+    assert_eq!(report("change the report's due date to next Monday at 9").when, at("2025-12-22T09:00:00"));
+    assert_eq!(report("change the report from Monday to Friday").when, Some(When::Day(date(2025, 12, 26))));
+    assert_eq!(report("move the report reminder from 3 to 5").when, at("2025-12-21T17:00:00"));
+    assert_eq!(report("snooze the report for an hour").when, at("2025-12-21T13:00:00"));
+    assert_eq!(report("push the report back a week").when, Some(When::Day(date(2025, 12, 28))));
+    assert_eq!(report("make the report due Friday").when, Some(When::Day(date(2025, 12, 26))));
+    assert_eq!(report("make the report repeat every week").recurrence.as_deref(), Some("FREQ=WEEKLY"));
+    assert_eq!(report("lower the priority of the report").priority, Some(Priority::Low));
+    assert_eq!(report("the report is urgent").priority, Some(Priority::High));
+    assert_eq!(report("mark the report as not done").status, Some(Status::Pending));
+    assert_eq!(report("add a note to the report task: ask Bob first").description.as_deref(), Some("ask Bob first"));
+    assert_eq!(report("add the tag work to the report").tags, ["work"]);
+    assert_eq!(report("add #home to the report").tags, ["home"]);
+    assert_eq!(report("untag the report").clear, [Field::Tags]);
+    assert_eq!(report("clear the description of the report").clear, [Field::Description]);
+    assert_eq!(
+        report("remind me about the report on Friday instead of Monday").when,
+        Some(When::Day(date(2025, 12, 26)))
+    );
+    assert_eq!(update("make that 5pm").target, Some(Target::It));
+    assert_eq!(update("change my reminder to 3pm").target, Some(Target::It));
+    assert_eq!(update("change the priority to high").target, Some(Target::It));
+    assert_eq!(update("rename task 3 to buy bread").title.as_deref(), Some("buy bread"));
+    assert_eq!(update("change task 2's title to \"buy bread\"").target, Some(Target::Position(2)));
+    assert_eq!(update("postpone the dentist").missing, Some(Missing::Change));
+    assert_eq!(update("change the report alert to 30 minutes before").missing, Some(Missing::Time));
+    let both = update("update \"buy milk\" to due tomorrow with high priority");
+    assert_eq!((both.when, both.priority), (Some(When::Day(date(2025, 12, 22))), Some(Priority::High)));
+}
+
+#[test]
+fn three_commands_in_a_row() {
+    for text in [
+        "add milk then delete bread and show my tasks",
+        "Add milk. Delete bread. Show tasks.",
+        "add milk, delete bread, show tasks",
+    ] {
+        let intents: Vec<Intent> = read(text, &now()).commands.iter().map(|command| command.intent).collect();
+        assert_eq!(intents, [Intent::CreateTask, Intent::DeleteTask, Intent::ListTasks], "{text}");
+    }
+}
+
+#[test]
+fn other_trades_are_left_alone() {
+    for text in [
+        "play some music",
+        "book a flight to Paris",
+        "set an alarm for 7",
+        "translate hello to french",
+        "what time is it",
+        "send an email to Bob",
+        "delete my account",
+        "change my password",
+        "cancel my flight",
+        "who won the game last night",
+        "add this song to my playlist",
+        "is there a travel alert for Spain",
+        "switch to another voice",
+        "cancel",
+        "good morning",
+        "what should I cook tonight",
+        "how are you today",
+        "asdf qwer zxcv",
+    ] {
+        assert_eq!(one(text).intent, Intent::Unknown, "{text}");
+    }
+}
