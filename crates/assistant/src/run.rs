@@ -9,7 +9,7 @@ use model::conversation::ToolCall;
 use model::redact::redact_json;
 use serde_json::{Value, json};
 use tools::answer::{self, Failure};
-use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Toolbox};
+use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Toolbox, record};
 use understand::Intent;
 
 use crate::confirm::{self, Reply};
@@ -243,9 +243,11 @@ impl Run<'_, '_> {
     async fn carry_out(&mut self, call: &Call, consent: Consent) -> Result<Outcome, CallError> {
         let name: String = call.name.chars().take(64).collect();
         let arguments = parse(&call.arguments);
-        let mut shown = arguments.clone().map(Value::Object).unwrap_or_else(|_| json!({}));
+        let mut shown = arguments.clone().unwrap_or_default();
         // Whose tasks they are is nothing that a model says (AGENT-3, AGENT-5).
-        shown.as_object_mut().map(|shown| shown.remove("user_id"));
+        shown.remove("user_id");
+        let called = record::called(&name, &shown);
+        let mut shown = Value::Object(shown);
         redact_json(&mut shown);
         let event = |status| Event::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
         // What may be held is not told of before it is known to be carried out.
@@ -293,8 +295,8 @@ impl Run<'_, '_> {
         shorten(&mut result);
         redact_json(&mut result);
         let failed = answer.error().map(|(code, message)| (code.to_owned(), message.to_owned()));
-        log::called(&name, &shown, duration_ms);
-        log::result(&name, failed.is_none(), &result);
+        called.log();
+        record::result(&name, failed.is_none(), &result.to_string());
         (self.watch)(event(if failed.is_none() { Status::Completed } else { Status::Failed }));
         let error = failed.as_ref().map(|(code, message)| format!("{code}: {message}"));
         self.records.push(ToolCall { tool_name: name, parameters: shown, result, error, duration_ms });

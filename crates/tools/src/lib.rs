@@ -8,6 +8,7 @@ pub mod answer;
 pub mod catalog;
 pub mod held;
 pub mod mcp;
+pub mod record;
 mod reminders;
 mod tasks;
 

@@ -6,7 +6,6 @@
 
 mod consent;
 pub mod http;
-mod record;
 mod sessions;
 pub mod stdio;
 
@@ -28,7 +27,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span};
 
 use crate::answer::{Failure, UNAVAILABLE};
-use crate::{Act, Answer, Arguments, Consent, Names, Outcome, Spec, Tools, catalog};
+use crate::{Act, Answer, Arguments, Consent, Names, Outcome, Spec, Tools, catalog, record};
 use consent::{Consents, Verdict};
 
 const INSTRUCTIONS: &str = "Tasks and reminders of one user. Take ids from the list of tasks, and do not show them to the \

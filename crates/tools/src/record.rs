@@ -14,14 +14,14 @@ const MAX_ARGUMENTS: usize = 4000;
 const WINDOW: usize = 10 * PREVIEW;
 
 /// A call under way.
-pub(super) struct Called {
-    tool: &'static str,
+pub struct Called<'a> {
+    tool: &'a str,
     arguments: String,
     began: Instant,
 }
 
 /// Nothing is worked out where nobody reads it.
-pub(super) fn called(tool: &'static str, arguments: &Arguments) -> Called {
+pub fn called<'a>(tool: &'a str, arguments: &Arguments) -> Called<'a> {
     let shown = tracing::enabled!(tracing::Level::INFO).then(|| {
         let text = redact(&serde_json::to_string(arguments).unwrap_or_default()).into_owned();
         if text.len() <= MAX_ARGUMENTS { text } else { Value::from(start(&text, MAX_ARGUMENTS)).to_string() }
@@ -29,15 +29,15 @@ pub(super) fn called(tool: &'static str, arguments: &Arguments) -> Called {
     Called { tool, arguments: shown.unwrap_or_default(), began: Instant::now() }
 }
 
-impl Called {
-    pub(super) fn log(self) {
+impl Called<'_> {
+    pub fn log(self) {
         let duration_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let arguments = self.arguments;
         tracing::info!(event = "mcp_tool_called", tool_name = self.tool, arguments.json = arguments, duration_ms);
     }
 }
 
-pub(super) fn result(tool: &'static str, success: bool, text: &str) {
+pub fn result(tool: &str, success: bool, text: &str) {
     if tracing::enabled!(tracing::Level::INFO) {
         let result_preview = preview(text);
         tracing::info!(event = "mcp_tool_result", tool_name = tool, success, result_preview);
