@@ -135,7 +135,7 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
 
 /// Where a title may begin: after the words that only lead to it.
 const LEADS: Phrases = phrases!(
-    "again to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
+    "again to | to also | not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
      that | about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
      when it's time to | when it's time for | in order to | to remind me to | so that i | so i | the | my | a | an"
 );
@@ -235,7 +235,9 @@ fn added(clause: &mut Clause, body: usize, end: usize) -> String {
         let start = target::connective(clause, noun.end, end);
         return clause.rest(start..end);
     }
-    let last = clause.nouns_in(body + 1..end).find(|noun| noun.end == end && noun.noun != Noun::List && !noun.plural);
+    let last = clause
+        .nouns_in(body + 1..end)
+        .find(|noun| clause.is_spent(noun.end..end) && noun.noun != Noun::List && !noun.plural);
     let start = body + usize::from(lexicon::is_article(clause.at(body)) && last.is_some());
     clause.rest(start..last.map_or(end, |noun| noun.at))
 }

@@ -183,7 +183,11 @@ fn figures(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
 }
 
 fn after_at(scan: &Scan, i: usize, own: usize) -> bool {
-    i > own && matches!(scan.before(i), "at" | "@" | "by" | "around" | "before" | "after" | "until" | "till" | "til")
+    i > own
+        && matches!(
+            scan.before(i),
+            "at" | "@" | "by" | "around" | "before" | "after" | "until" | "till" | "til" | "than"
+        )
 }
 
 /// "at 3", "at 3 15", "tomorrow 3", "7 tomorrow evening".

@@ -226,7 +226,7 @@ fn day_of_month(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     let end = at + len;
     let end = end + scan.phrase(end, phrases!("of the month | of this month")).unwrap_or(0);
     let led = at > i || i > own || after_weekday || parts.repeat.is_some();
-    let closing = scan.before(at) == "the" && own < i && end >= scan.end;
+    let closing = scan.before(at) == "the" && own < i && (end >= scan.end || scan.at(end) == "to");
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
     let fits = led && scan.closes(end) && !spelled_alone || scan.is_whole(i, end) && in_figures;
     let first = own == scan.start && in_figures && scan.at(end) == "at";

@@ -220,7 +220,7 @@ const LEADS: Phrases = phrases!(
      in the | on the | at the | for the | of the | from the | during the | before the | until the | till the | on | \
      at | @ | by | before | after | for | from | in | until | till | til | around | during | within | of | early | \
      late | later | first thing | all | over the | over | in about | in around | in like | within the | at about | \
-     coming | the | through | circa"
+     the | through | circa"
 );
 
 fn lead(scan: &Scan, start: usize) -> usize {

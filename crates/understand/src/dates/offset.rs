@@ -90,7 +90,8 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if let Some(piece) = weekdays_from_now(scan, i) {
         return Some(piece);
     }
-    let led = i > own && matches!(scan.before(i), "in" | "within" | "after" | "by");
+    let roughly = matches!(scan.before(i), "about" | "around" | "like") && i > own + 1 && scan.before(i - 1) == "in";
+    let led = i > own && matches!(scan.before(i), "in" | "within" | "after" | "by") || roughly;
     if led && let Some(piece) = minutes_alone(scan, i) {
         return Some(piece);
     }

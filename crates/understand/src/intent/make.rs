@@ -14,8 +14,9 @@ const INSTEAD: crate::phrases::Phrases = phrases!("instead of | rather than | in
 
 pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
     let who = clause.at(i + 1);
-    let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee");
-    let body = i + if me { 2 } else { 1 };
+    let nobody = matches!(who, "to" | "about" | "of" | "that" | "i");
+    let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee") || nobody;
+    let body = i + if me && !nobody { 2 } else { 1 };
     if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping") && !can_be_alert(clause, i, me) {
         return None;
     }

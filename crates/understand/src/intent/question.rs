@@ -18,6 +18,9 @@ pub(super) fn read(clause: &Clause) -> Guess {
     if !ASKS.contains(clause.at(i)) || i > clause.start && !matches!(clause.at(i), "what" | "which" | "when") {
         return None;
     }
+    if clause.at(i) == "do" && !matches!(clause.at(i + 1), "i" | "you" | "we" | "they" | "any" | "my" | "not") {
+        return None;
+    }
     // "When I get home, remind me to …" is no question.
     let condition = matches!(clause.at(i), "when" | "if")
         && clause.has(phrases!("remind me | alert me | delete | cancel | remove"));
