@@ -27,7 +27,7 @@ struct Token {
     lower_start: usize,
     lower_end: usize,
     /// See [`phrases::mark`].
-    mark: u8,
+    mark: u16,
 }
 
 /// The tokens of a text. Asking beyond the end gives an empty word, so that matchers need no checks.
@@ -84,6 +84,12 @@ impl<'a> Words<'a> {
             matches!(next, None | Some(b' ')) && phrase.starts_with(first)
         };
         phrases.iter().filter(begins).filter_map(|phrase| self.spells(i, phrase)).max()
+    }
+
+    /// Whether the token is one of these words.
+    pub(crate) fn is_one_of(&self, i: usize, words: Phrases) -> bool {
+        let begins = self.tokens.get(i).is_some_and(|token| words.may_begin(token.mark));
+        begins && words.iter().any(|word| word == self.at(i))
     }
 
     /// The length of the phrase, if it stands at `i`.
