@@ -163,6 +163,9 @@ fn nth_weekday_ahead(scan: &Scan, start: Date, n: i8, day: Weekday, word: &str) 
 
 /// A month named without a year means the next one whose day lies ahead.
 fn ahead(scan: &Scan, date: Date, word: &str) -> Date {
+    if date < scan.today() && word == "the" {
+        return calendar::plus_months(date, 1).unwrap_or(date);
+    }
     let past = date < scan.today() && names::month(word).is_some() && date.year() == scan.today().year();
     if past { calendar::plus_months(date, 12).unwrap_or(date) } else { date }
 }

@@ -53,7 +53,8 @@ fn is_undo(clause: &Clause) -> bool {
          restore it | reverse that | reverse the last change | i didn't mean that | scratch that | \
          i did not mean that | go back"
     );
-    clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
+    let undo = clause.at(clause.start) == "undo" && !clause.has_noun();
+    undo || clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
 }
 
 /// The command that begins at `i`.

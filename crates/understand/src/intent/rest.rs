@@ -14,7 +14,7 @@ const DELETED: Phrases = phrases!(
      canceling | removing | please delete | please cancel | please remove"
 );
 const CHANGED: Phrases = phrases!(
-    "changed | moved | updated | rescheduled | pushed | postponed | switched | modified | changing | moving | \
+    "changed | should be due | is now due | moved | updated | rescheduled | pushed | postponed | switched | modified | changing | moving | \
      updating"
 );
 /// Where the name of the thing ends in "the reminder for X needs to be …".
@@ -121,7 +121,8 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
          needs a | needs | i need | i'd like to have a | have a"
     ));
     let told = matches!(clause.at(noun.end), "to" | "for" | "about" | "that" | ":");
-    let definite = matches!(clause.at(clause.start), "my" | "the" | "all" | "any");
+    let definite =
+        (clause.start..noun.at).any(|i| matches!(clause.at(i), "my" | "the" | "all" | "any" | "that" | "this"));
     if singular && (wanted || told && !definite && noun.at < clause.start + 4) || wanted && told && noun.plural {
         return Some((Act::Create(Form::Make, clause.start), 0.75));
     }

@@ -35,6 +35,7 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
         return if direct { of..range.end } else { range };
     }
     let Some(to) = divider(clause, of..range.end, name) else {
+        command.priority = (of..range.end).find_map(|i| level(clause.at(i))).filter(|_| name == "priority");
         clause.take(at..of);
         return if direct { of..range.end } else { range.start..at };
     };

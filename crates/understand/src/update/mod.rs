@@ -179,7 +179,14 @@ fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> R
         noun && !clause.is_spent(range.start..**i)
     };
     let found = dividers.iter().find(quoted).or_else(|| dividers.iter().find(after_name)).or(dividers.first());
-    let Some(at) = found.copied() else { return range };
+    let Some(at) = found.copied() else {
+        let last = range.end.saturating_sub(1);
+        if last > range.start && clause.words.is_quoted(last) {
+            command.title = Some(clause.words.inside(last).to_owned());
+            return range.start..last;
+        }
+        return range;
+    };
     command.title = Some(clause.rest(at + 1..range.end)).filter(|title| !title.is_empty());
     range.start..at
 }
@@ -221,12 +228,13 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
     if change == Change::Any { new_title(clause, range, command) } else { range }
 }
 
-/// Takes "with high priority", said beside another change.
+/// Takes "with high priority", "urgent and …", said beside another change.
 fn beside(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
-    let with = phrases!("with high | with low | with medium | with top | with a high | with a low");
-    let (at, _) = clause.seek(range.start + 1, with).filter(|(at, _)| *at < range.end)?;
-    let (priority, n) = attributes::priority_at(clause, at)?;
-    clause.take(at..at + n);
+    let said = |i: usize| {
+        attributes::priority_at(clause, i).filter(|(_, n)| clause.at(i) == "with" || clause.at(i + n) == "and")
+    };
+    let (at, priority, n) = (range.start + 1..range.end).find_map(|i| said(i).map(|(priority, n)| (i, priority, n)))?;
+    clause.take(at..at + n + usize::from(clause.at(at + n) == "and"));
     Some(priority)
 }
 
@@ -246,7 +254,7 @@ fn take_participle(clause: &mut Clause, range: Range<usize>) {
 
 /// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
 fn new_title(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with") && clause.date_at(*i).is_none();
+    let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with" | ":") && clause.date_at(*i).is_none();
     let dividers: Vec<usize> = range.clone().filter(divides).collect();
     let noun = clause.noun_in(range.clone());
     let named_before =
