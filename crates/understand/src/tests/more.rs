@@ -219,3 +219,28 @@ fn other_trades_are_left_alone() {
         assert_eq!(one(text).intent, Intent::Unknown, "{text}");
     }
 }
+
+#[test]
+fn states_and_short_forms() {
+    for (text, target, status) in [
+        ("delete the tasks that are done", Target::All, Some(StatusFilter::Completed)),
+        ("get rid of everything that's done", Target::All, Some(StatusFilter::Completed)),
+        ("purge completed", Target::All, Some(StatusFilter::Completed)),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.filter.status), (Intent::DeleteTask, status), "{text}");
+        assert_eq!(command.target, Some(target), "{text}");
+    }
+    for text in ["tick number two", "done 2", "#2 done", "task 2 is done", "mark as done: 2"] {
+        let command = one(text);
+        assert_eq!((command.intent, command.target), (Intent::CompleteTask, Some(Target::Position(2))), "{text}");
+    }
+    let gym = one("add gym mon, wed and fri at 6am");
+    assert_eq!(gym.recurrence.as_deref(), Some("FREQ=WEEKLY;BYDAY=MO,WE,FR"));
+    let both = one("make it high priority and due tomorrow");
+    assert_eq!((both.when, both.priority), (Some(When::Day(date(2025, 12, 22))), Some(Priority::High)));
+    let renamed = one("rename the dentist task \"call dentist\"");
+    assert_eq!((renamed.title.as_deref(), renamed.target), (Some("call dentist"), named("dentist")));
+    assert_eq!(one("don't remind me about the movie").intent, Intent::DeleteTask);
+    assert_eq!(one("pay rent on the 1st of the month").when, Some(When::Day(date(2026, 1, 1))));
+}

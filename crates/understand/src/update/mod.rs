@@ -241,7 +241,7 @@ fn beside(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
 /// Takes "needs to be changed", "has been moved": the words of a change that was told and not asked for.
 fn take_participle(clause: &mut Clause, range: Range<usize>) {
     const TOLD: Phrases = phrases!(
-        "should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
+        "should be | is now | should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
          has changed | have changed | is changed | was changed | be changed | changed | needs changing | \
          needs to be pushed | needs to be moved | should be moved | has been moved | was moved | be moved | moved | \
          be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | \
