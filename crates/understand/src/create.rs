@@ -270,7 +270,7 @@ fn made(clause: &mut Clause, body: usize, end: usize) -> String {
     }
 }
 
-/// "send Nico a reminder about …": who is reminded is no part of the title.
+/// "send Bob a reminder about …": who is reminded is no part of the title.
 fn is_person(head: &str) -> bool {
     head.ends_with(" a") || head.ends_with(" the") || head.ends_with(" another") || head.ends_with(" an")
 }

@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn words_numbers_and_quotes_are_kept_whole() {
         assert_eq!(cut("don’t, at 3:30pm!"), ["don’t", ",", "at", "3:30pm", "!"]);
-        assert_eq!(cut("10/31/74 8.30 pm"), ["10/31/74", "8.30", "pm"]);
+        assert_eq!(cut("12/31/99 8.30 pm"), ["12/31/99", "8.30", "pm"]);
         assert_eq!(cut("say \"add milk\" now"), ["say", "\"add milk\"", "now"]);
         assert_eq!(cut("rename 'buy milk' to 'Bob's milk'"), ["rename", "'buy milk'", "to", "'Bob's milk'"]);
         assert_eq!(cut("«ab» “c d”"), ["«ab»", "“c d”"]);

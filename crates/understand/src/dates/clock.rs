@@ -61,7 +61,7 @@ fn named(scan: &Scan, i: usize) -> Read {
     }
 }
 
-/// "half past eight", "a quarter to 7pm", "20 minutes after three", "15 to noon".
+/// "half past eight", "a quarter to 7pm", "20 minutes after three", "10 to noon".
 fn past_or_to(scan: &Scan, i: usize) -> Read {
     let mut at = i + usize::from(scan.at(i) == "a");
     let (minutes, len) = match scan.at(at) {

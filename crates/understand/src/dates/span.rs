@@ -127,7 +127,7 @@ fn edge(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     Some((piece, next))
 }
 
-/// "20th of next month", "the 15th day of this month", "first Monday of March", "fifth last day of May".
+/// "12th of next month", "the 15th day of this month", "first Monday of March", "third last day of June".
 fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let (n, len) = numbers::ordinal(scan.words, i)
         .or_else(|| (scan.at(i) == "last").then_some((-1, 1)))

@@ -23,7 +23,7 @@ const BE: Phrases = phrases!(
      has been | have been | to be | will be | is | are | was | ,"
 );
 
-/// "I need all of my reminders for today cancelled."
+/// "I need all my reminders cancelled."
 pub(super) fn wanted(clause: &Clause, i: usize) -> Guess {
     let verb = phrases!("need | want | i need | i want | i'd like | i would like");
     let n = clause.phrase(i, verb)?;

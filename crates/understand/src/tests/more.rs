@@ -172,7 +172,7 @@ fn every_field_can_be_changed() {
         Some(When::Day(date(2025, 12, 26)))
     );
     assert_eq!(update("make that 5pm").target, Some(Target::It));
-    assert_eq!(update("change my reminder to 3pm").target, Some(Target::It));
+    assert_eq!(update("change my reminder to 11pm").target, Some(Target::It));
     assert_eq!(update("change the priority to high").target, Some(Target::It));
     assert_eq!(update("rename task 3 to buy bread").title.as_deref(), Some("buy bread"));
     assert_eq!(update("change task 2's title to \"buy bread\"").target, Some(Target::Position(2)));

@@ -82,7 +82,7 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
     command
 }
 
-/// Says what is missing. A change without a name for its task ("change my reminder to 3pm") is about the one in hand.
+/// Says what is missing. A change without a name for its task ("change my reminder to 11pm") is about the one in hand.
 fn finish(command: &mut Command, bare: bool) {
     let nothing = says_nothing(command);
     if nothing && command.missing.is_none() {
@@ -154,7 +154,7 @@ fn names(clause: &Clause, range: Range<usize>) -> Vec<String> {
     range.filter(counts).map(|i| of(i).to_owned()).collect()
 }
 
-/// "add butter to my reminder to buy bread": what is added goes into the description.
+/// "add ink to my reminder to order paper": what is added goes into the description.
 fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
     let Some(to) = intent::to_reminder(clause, range.start.saturating_sub(1)) else { return range };
     command.description = Some(clause.rest(range.start..to - 1)).filter(|text| !text.is_empty());
