@@ -30,8 +30,8 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     let mut command = Command::new(Intent::CreateTask, confidence);
     let from = if form == Form::Preamble { clause.start } else { body };
     let end = clause.end;
-    command.description = attributes::description(clause, body, end);
     command.tags = attributes::tags(clause, body, end);
+    command.description = attributes::description(clause, body, end);
     let from = skip_list(clause, from, form);
     let words = if matches!(form, Form::Add | Form::Rest) { target::list_words(clause, from..end) } else { None };
     let list = words.as_ref().map_or(end, |words| words.start);

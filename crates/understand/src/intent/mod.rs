@@ -15,6 +15,7 @@ use crate::lexicon::{self, Verb};
 use crate::phrases::{Phrases, phrases};
 use crate::update::Change;
 pub(crate) use make::to_reminder;
+pub(crate) use rest::is_doing;
 
 /// What is asked, and the tokens its object lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -132,20 +132,27 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
     (clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
 }
 
+const ERRANDS: Phrases = phrases!(
+    "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | \
+     iron | sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | \
+     do the dishes"
+);
+
+const DOINGS: Phrases = phrases!(
+    "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
+     bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
+     test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
+     charge | change"
+);
+
+/// Whether what is named at `i` can be done by somebody.
+pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {
+    clause.phrase(i, ERRANDS).is_some() || clause.phrase(i, DOINGS).is_some()
+}
+
 /// "Buy milk", "I have to call mom tomorrow": nothing asks for a task, but what is said is one. Errands are taken as
 /// they are, other doings only with a date or an urgency.
 pub(super) fn errand(clause: &Clause) -> Guess {
-    const ERRANDS: Phrases = phrases!(
-        "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | \
-         iron | sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | \
-         do the dishes"
-    );
-    const DOINGS: Phrases = phrases!(
-        "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
-         bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
-         test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
-         charge | change"
-    );
     let i = clause.start;
     let asked = clause.words.at(clause.end) == "?"
         || matches!(clause.words.before(i), "i" | "we")

@@ -244,3 +244,24 @@ fn states_and_short_forms() {
     assert_eq!(one("don't remind me about the movie").intent, Intent::DeleteTask);
     assert_eq!(one("pay rent on the 1st of the month").when, Some(When::Day(date(2026, 1, 1))));
 }
+
+#[test]
+fn priorities_before_the_task() {
+    for (text, title, priority) in [
+        ("add an urgent task to pay rent tomorrow", "pay rent", Some(Priority::High)),
+        ("add an important task to file taxes", "file taxes", Some(Priority::High)),
+        ("add urgent pay rent tomorrow", "pay rent", Some(Priority::High)),
+        ("add low priority task clean the attic", "clean the attic", Some(Priority::Low)),
+        ("create an urgent reminder to pay rent", "pay rent", Some(Priority::High)),
+        ("urgent: call mom", "call mom", Some(Priority::High)),
+        ("low priority: sort the photos", "sort the photos", Some(Priority::Low)),
+        ("add urgent care visit", "urgent care visit", None),
+        ("add buy important documents", "buy important documents", None),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.title.as_deref()), (Intent::CreateTask, Some(title)), "{text}");
+        assert_eq!(command.priority, priority, "{text}");
+    }
+    let sick = one("add a task to call mom because she is sick #family");
+    assert_eq!((sick.description.as_deref(), sick.tags.as_slice()), (Some("she is sick"), &["family".to_owned()][..]));
+}
