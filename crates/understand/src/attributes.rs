@@ -1,9 +1,13 @@
 //! What a task gets beside its title: priority, tags, a description. Takes the tokens that say so.
 
 use crate::phrases::{Phrases, phrases};
+use std::ops::Range;
+
 use model::task::Priority;
 
 use crate::clause::Clause;
+use crate::intent;
+use crate::lexicon;
 
 /// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
 const PRIORITIES: &[(Priority, Phrases)] = &[
@@ -58,7 +62,7 @@ pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Pr
         }
         let Some((priority, n)) = priority_at(clause, i) else { continue };
         let compound = n > 1 || matches!(clause.at(i), "asap" | "urgently");
-        let first = clause.is_spent(from..i) && (clause.noun_at(i + n).is_some() || clause.at(i + n) == ":");
+        let first = opens(clause, from..i) && precedes_task(clause, i + n);
         let last = clause.is_spent(i + n..to) || closes_clause(clause.at(i + n));
         if compound || first || last {
             let joint = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "and" | "," | "(")).unwrap_or(i);
@@ -68,6 +72,18 @@ pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Pr
         }
     }
     None
+}
+
+/// Whether nothing but "a new" and its like stands before the priority.
+fn opens(clause: &Clause, range: Range<usize>) -> bool {
+    let small = |i: usize| lexicon::is_article(clause.at(i)) || matches!(clause.at(i), "new" | "me" | "up");
+    range.into_iter().all(|i| small(i) || clause.is_spent(i..i + 1))
+}
+
+/// "urgent task …", "urgent: …", "urgent pay rent"; not "urgent care visit".
+fn precedes_task(clause: &Clause, i: usize) -> bool {
+    let i = i + usize::from(clause.at(i) == "new");
+    clause.noun_at(i).is_some() || clause.at(i) == ":" || intent::is_doing(clause, i)
 }
 
 fn closes_clause(word: &str) -> bool {
@@ -149,7 +165,7 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
     let text = if start + 1 == to && clause.words.is_quoted(start) {
         clause.words.inside(start).to_owned()
     } else {
-        clause.words.text(start..to).trim().to_owned()
+        clause.rest(start..to)
     };
     let before = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "and")).unwrap_or(at);
     clause.take(before..to);

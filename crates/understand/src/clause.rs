@@ -43,8 +43,8 @@ impl<'a> Clause<'a> {
         let end = courtesy::before(words, start, range.end);
         let taken = (start..end).map(|i| courtesy::is_please(words.at(i))).collect();
         let dates = dates::find(Scan { words, start, end, now });
-        let foreign = (start..end).any(|i| scope::is_foreign(words.at(i)));
-        let plan = (start..end).any(|i| scope::is_plan(words.at(i)));
+        let foreign = (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
+        let plan = (start..end).any(|i| words.is_one_of(i, scope::PLANS));
         let mut clause = Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, taken };
         clause.nouns = clause.find_nouns();
         clause

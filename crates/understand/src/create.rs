@@ -30,8 +30,8 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     let mut command = Command::new(Intent::CreateTask, confidence);
     let from = if form == Form::Preamble { clause.start } else { body };
     let end = clause.end;
-    command.description = attributes::description(clause, body, end);
     command.tags = attributes::tags(clause, body, end);
+    command.description = attributes::description(clause, body, end);
     let from = skip_list(clause, from, form);
     let words = if matches!(form, Form::Add | Form::Rest) { target::list_words(clause, from..end) } else { None };
     let list = words.as_ref().map_or(end, |words| words.start);
@@ -135,7 +135,7 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
 
 /// Where a title may begin: after the words that only lead to it.
 const LEADS: Phrases = phrases!(
-    "again to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
+    "again to | to also | not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
      that | about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
      when it's time to | when it's time for | in order to | to remind me to | so that i | so i | the | my | a | an"
 );
@@ -235,7 +235,9 @@ fn added(clause: &mut Clause, body: usize, end: usize) -> String {
         let start = target::connective(clause, noun.end, end);
         return clause.rest(start..end);
     }
-    let last = clause.nouns_in(body + 1..end).find(|noun| noun.end == end && noun.noun != Noun::List && !noun.plural);
+    let last = clause
+        .nouns_in(body + 1..end)
+        .find(|noun| clause.is_spent(noun.end..end) && noun.noun != Noun::List && !noun.plural);
     let start = body + usize::from(lexicon::is_article(clause.at(body)) && last.is_some());
     clause.rest(start..last.map_or(end, |noun| noun.at))
 }
@@ -268,7 +270,7 @@ fn made(clause: &mut Clause, body: usize, end: usize) -> String {
     }
 }
 
-/// "send Nico a reminder about …": who is reminded is no part of the title.
+/// "send Bob a reminder about …": who is reminded is no part of the title.
 fn is_person(head: &str) -> bool {
     head.ends_with(" a") || head.ends_with(" the") || head.ends_with(" another") || head.ends_with(" an")
 }

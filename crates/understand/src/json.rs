@@ -15,7 +15,7 @@ pub fn to_json(reading: &Reading) -> Value {
 }
 
 fn command(command: &Command) -> Value {
-    let question = command.missing.map(|missing| format!("Could you provide more details about {}?", missing.what()));
+    let question = command.missing.map(Missing::question);
     json!({
         "intent": intent(command).as_str(),
         "confidence": command.confidence,

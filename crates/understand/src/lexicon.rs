@@ -74,7 +74,7 @@ const VERBS: &[(Verb, Phrases)] = &[
     (
         Verb::Change,
         phrases!(
-            "change | update | modify | edit | alter | adjust | revise | replace | switch | correct | fix | swap | \
+            "change | update | downgrade | upgrade | modify | edit | alter | adjust | revise | replace | switch | correct | fix | swap | \
              amend | prioritize | prioritise | changing | updating | extend | convert"
         ),
     ),

@@ -4,46 +4,53 @@
 
 /// Phrases of words with single spaces between.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Phrases {
+pub(crate) struct Phrases(pub(crate) &'static Table);
+
+#[derive(Debug)]
+pub(crate) struct Table {
     list: &'static [&'static str],
     /// One bit for each [`mark`] of a first word.
-    firsts: u128,
+    firsts: [u64; 16],
 }
 
-impl Phrases {
+impl Table {
     pub(crate) const fn new(list: &'static [&'static str]) -> Self {
-        let mut firsts = 0;
+        let mut firsts = [0; 16];
         let mut i = 0;
         while i < list.len() {
-            firsts |= 1 << mark(list[i].as_bytes());
+            let mark = mark(list[i].as_bytes()) as usize;
+            firsts[mark / 64] |= 1 << (mark % 64);
             i += 1;
         }
         Self { list, firsts }
     }
+}
 
+impl Phrases {
     /// Whether one of them may begin with a word of this mark.
-    pub(crate) fn may_begin(self, mark: u8) -> bool {
-        self.firsts >> (mark & 127) & 1 == 1
+    pub(crate) fn may_begin(self, mark: u16) -> bool {
+        let bits = self.0.firsts.get(usize::from(mark) / 64).copied().unwrap_or_default();
+        bits >> (mark % 64) & 1 == 1
     }
 
     pub(crate) fn iter(self) -> impl Iterator<Item = &'static str> {
-        self.list.iter().copied()
+        self.0.list.iter().copied()
     }
 
     pub(crate) fn contains(self, word: &str) -> bool {
-        self.may_begin(mark(word.as_bytes())) && self.list.contains(&word)
+        self.may_begin(mark(word.as_bytes())) && self.0.list.contains(&word)
     }
 }
 
-/// A number below 128 that the first word has in common with itself and few others.
-pub(crate) const fn mark(text: &[u8]) -> u8 {
+/// A number below 1024 that few other first words share.
+pub(crate) const fn mark(text: &[u8]) -> u16 {
     let mut hash: u32 = 0x811c_9dc5;
     let mut i = 0;
     while i < text.len() && text[i] != b' ' {
         hash = (hash ^ text[i] as u32).wrapping_mul(0x0100_0193);
         i += 1;
     }
-    ((hash ^ (hash >> 15)) & 127) as u8
+    ((hash ^ (hash >> 15)) & 1023) as u16
 }
 
 pub(crate) const fn count(text: &str) -> usize {
@@ -84,8 +91,8 @@ macro_rules! phrases {
     ($text:expr) => {{
         const COUNT: usize = $crate::phrases::count($text);
         const LIST: [&str; COUNT] = $crate::phrases::cut($text);
-        const PHRASES: $crate::phrases::Phrases = $crate::phrases::Phrases::new(&LIST);
-        PHRASES
+        const TABLE: $crate::phrases::Table = $crate::phrases::Table::new(&LIST);
+        $crate::phrases::Phrases(&TABLE)
     }};
 }
 

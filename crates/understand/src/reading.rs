@@ -177,6 +177,10 @@ pub enum Missing {
 }
 
 impl Missing {
+    pub fn question(self) -> String {
+        format!("Could you provide more details about {}?", self.what())
+    }
+
     /// What the user should say more about, to follow "Could you provide more details about".
     pub fn what(self) -> &'static str {
         match self {

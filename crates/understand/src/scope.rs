@@ -5,7 +5,7 @@ use crate::clause::Clause;
 use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 
-const FOREIGN: Phrases = phrases!(
+pub(crate) const FOREIGN: Phrases = phrases!(
     "weather | forecast | temperature | rain | raining | rainy | snow | snowing | sunny | umbrella | humidity | \
      celsius | fahrenheit | degrees | storm | storms | wind | windy | song | songs | music | playlist | playlists | \
      album | artist | radio | podcast | spotify | pandora | track | volume | audiobook | station | lyrics | band | \
@@ -27,13 +27,8 @@ const FOREIGN: Phrases = phrases!(
 );
 
 /// What people plan: a task may be named by it, a question about it is for a calendar.
-const PLANS: Phrases =
+pub(crate) const PLANS: Phrases =
     phrases!("meeting | meetings | event | events | appointment | appointments | game | games | movie | movies");
-
-/// Whether the word names a plan.
-pub(crate) fn is_plan(word: &str) -> bool {
-    PLANS.contains(word)
-}
 
 /// Whether the word belongs to another trade.
 pub(crate) fn is_foreign(word: &str) -> bool {

@@ -68,6 +68,10 @@ fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
         return Some(i + n);
     }
     let article = i + usize::from(lexicon::is_article(clause.at(i)));
+    let ones = |k: usize| is_filter_word(clause.at(k)) || clause.at(k) == "ones";
+    if is_status(clause.at(article)) && (article..range.end).all(ones) {
+        return Some(article);
+    }
     let noun = behind_filters(clause, article, range.end)?;
     let definite = matches!(clause.at(i), "my" | "the" | "our" | "this") || article == i;
     let list = noun.noun == Noun::List && closes_list(clause, noun.end..range.end) && definite;
@@ -99,9 +103,15 @@ fn is_filter_word(word: &str) -> bool {
     WORDS.contains(word)
 }
 
+fn is_status(word: &str) -> bool {
+    matches!(word, "completed" | "done" | "finished" | "pending" | "overdue" | "expired")
+}
+
 /// All of a kind: the filter takes over what limits them, text included.
 fn every(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Target {
     filter::read(clause, range.clone(), filter);
+    let relative = phrases!("that are | that is | that's | that were | which are | which is | that i have | that");
+    let range = range.start + clause.phrase(range.start, relative).unwrap_or(0)..range.end;
     let them = clause.phrase(range.start, phrases!("them | of them | of it | of these | of those")).is_some();
     if them || is_list(clause, range.clone()) {
         return Target::All;
@@ -340,7 +350,7 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
     const CONNECTIVES: Phrases = phrases!(
-        "that i set for | that i set to | that i have for | that i have to | that i made for | \
+        "that are | that's | which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
          that i just made for | that are for | that were set for | that was set for | that are about | \
          that there is | that says | that said | that tells me to | that i have | that i | i set for | i set to | \
          i set up for | i set about | i have set for | i have for | i have to | i have about | i have | i had for | \

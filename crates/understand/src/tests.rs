@@ -253,7 +253,7 @@ fn rules_pass_the_models_check() {
         ("remind me to stand up weekdays at 9", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
         ("remind me to pay rent each month on the 1st", "FREQ=MONTHLY;BYMONTHDAY=1"),
         ("remind me to call Ann on the last Friday of every month", "FREQ=MONTHLY;BYDAY=-1FR"),
-        ("remind me to eat every 3 hours", "FREQ=HOURLY;INTERVAL=3"),
+        ("remind me to stretch every 3 hours", "FREQ=HOURLY;INTERVAL=3"),
     ] {
         let command = one(text);
         assert_eq!(command.recurrence.as_deref(), Some(rule), "{text}");

@@ -20,12 +20,14 @@ pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
 /// contradicts it stays where it is, as part of the title.
 pub(crate) fn choose(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<Found> {
     let free = |found: &&Found| {
-        found.tokens.start >= range.start && found.tokens.end <= range.end && !clause.is_taken(found.tokens.end - 1)
+        let inside = found.tokens.start >= range.start && found.tokens.end <= range.end;
+        inside && !clause.is_taken(found.tokens.end - 1) && !is_epithet(clause, found)
     };
     let dates: Vec<Found> = clause.dates.iter().filter(free).cloned().collect();
     let first = pick(clause, &dates, prefer)?;
     let mut main = dates.get(first)?.clone();
-    if !describes(clause, &main) {
+    let within = is_possessive(clause, &main) && main.tokens.start > prefer + 2;
+    if !describes(clause, &main) && !within {
         clause.take(main.tokens.clone());
     }
     let mut last = main.tokens.end;
@@ -61,6 +63,17 @@ fn pick(clause: &Clause, dates: &[Found], prefer: usize) -> Option<usize> {
 /// "today's lunch": the day tells which lunch.
 fn is_possessive(clause: &Clause, found: &Found) -> bool {
     found.tokens.end.checked_sub(1).is_some_and(|last| clause.at(last).ends_with("'s"))
+}
+
+/// "my quarterly taxes": how often is part of a name.
+fn is_epithet(clause: &Clause, found: &Found) -> bool {
+    let owned = matches!(clause.before(found.tokens.start), "my" | "our" | "his" | "her" | "their");
+    let named = clause.words.is_word(found.tokens.end)
+        && found.tokens.end < clause.end
+        && clause.noun_at(found.tokens.end).is_none();
+    let goes_on =
+        crate::phrases::phrases!("to | for | and | on | in | at | with | about").contains(clause.at(found.tokens.end));
+    found.parts.repeat.is_some() && found.tokens.len() == 1 && owned && named && !goes_on
 }
 
 /// "my 7am alarm": the time is part of a name.

@@ -27,7 +27,7 @@ struct Token {
     lower_start: usize,
     lower_end: usize,
     /// See [`phrases::mark`].
-    mark: u8,
+    mark: u16,
 }
 
 /// The tokens of a text. Asking beyond the end gives an empty word, so that matchers need no checks.
@@ -84,6 +84,12 @@ impl<'a> Words<'a> {
             matches!(next, None | Some(b' ')) && phrase.starts_with(first)
         };
         phrases.iter().filter(begins).filter_map(|phrase| self.spells(i, phrase)).max()
+    }
+
+    /// Whether the token is one of these words.
+    pub(crate) fn is_one_of(&self, i: usize, words: Phrases) -> bool {
+        let begins = self.tokens.get(i).is_some_and(|token| words.may_begin(token.mark));
+        begins && words.iter().any(|word| word == self.at(i))
     }
 
     /// The length of the phrase, if it stands at `i`.
@@ -279,7 +285,7 @@ mod tests {
     #[test]
     fn words_numbers_and_quotes_are_kept_whole() {
         assert_eq!(cut("don’t, at 3:30pm!"), ["don’t", ",", "at", "3:30pm", "!"]);
-        assert_eq!(cut("10/31/74 8.30 pm"), ["10/31/74", "8.30", "pm"]);
+        assert_eq!(cut("12/31/99 8.30 pm"), ["12/31/99", "8.30", "pm"]);
         assert_eq!(cut("say \"add milk\" now"), ["say", "\"add milk\"", "now"]);
         assert_eq!(cut("rename 'buy milk' to 'Bob's milk'"), ["rename", "'buy milk'", "to", "'Bob's milk'"]);
         assert_eq!(cut("«ab» “c d”"), ["«ab»", "“c d”"]);

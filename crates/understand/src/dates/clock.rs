@@ -61,7 +61,7 @@ fn named(scan: &Scan, i: usize) -> Read {
     }
 }
 
-/// "half past eight", "a quarter to 7pm", "20 minutes after three", "15 to noon".
+/// "half past eight", "a quarter to 7pm", "20 minutes after three", "10 to noon".
 fn past_or_to(scan: &Scan, i: usize) -> Read {
     let mut at = i + usize::from(scan.at(i) == "a");
     let (minutes, len) = match scan.at(at) {
@@ -183,7 +183,11 @@ fn figures(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
 }
 
 fn after_at(scan: &Scan, i: usize, own: usize) -> bool {
-    i > own && matches!(scan.before(i), "at" | "@" | "by" | "around" | "before" | "after" | "until" | "till" | "til")
+    i > own
+        && matches!(
+            scan.before(i),
+            "at" | "@" | "by" | "around" | "before" | "after" | "until" | "till" | "til" | "than"
+        )
 }
 
 /// "at 3", "at 3 15", "tomorrow 3", "7 tomorrow evening".

@@ -75,7 +75,7 @@ fn relative(scan: &Scan, i: usize) -> Read {
     Some((Day::Fixed(calendar::plus_days(today, days)?), i + 1))
 }
 
-/// "10/31/1974", "10-31-74", "2015.5.13", "2025-12-24", "4/25".
+/// "12/31/1999", "12-31-99", "2025.6.14", "2025-12-24", "4/25".
 fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
     let word = scan.at(i);
     let mark = ['/', '-', '.'].into_iter().find(|mark| word.contains(*mark))?;
@@ -119,7 +119,7 @@ fn year(scan: &Scan, i: usize) -> (Option<i16>, usize) {
     }
 }
 
-/// "Feb 18", "February twenty second", "march first", "nov/2", "Oct2".
+/// "Feb 18", "June twenty first", "march first", "nov/2", "Oct2".
 pub(crate) fn month_and_day(scan: &Scan, i: usize) -> Read {
     let word = scan.at(i);
     if let Some(cut) = word.find(|c: char| c.is_ascii_digit()).filter(|cut| *cut >= 3) {
@@ -140,7 +140,7 @@ pub(crate) fn month_and_day(scan: &Scan, i: usize) -> Read {
     dated(month, day, year, end)
 }
 
-/// "18 Feb", "the 1st of March", "31st Oct 1974", "15Sep", "16. Nov. 2016".
+/// "18 Feb", "the 1st of March", "31st Dec 1999", "15Sep", "16. Oct. 2025".
 fn day_and_month(scan: &Scan, i: usize) -> Read {
     let word = scan.at(i);
     if let Some(cut) = word.find(|c: char| c.is_ascii_alphabetic()).filter(|cut| (1..=2).contains(cut))
@@ -226,7 +226,7 @@ fn day_of_month(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     let end = at + len;
     let end = end + scan.phrase(end, phrases!("of the month | of this month")).unwrap_or(0);
     let led = at > i || i > own || after_weekday || parts.repeat.is_some();
-    let closing = scan.before(at) == "the" && own < i && end >= scan.end;
+    let closing = scan.before(at) == "the" && own < i && (end >= scan.end || scan.at(end) == "to");
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
     let fits = led && scan.closes(end) && !spelled_alone || scan.is_whole(i, end) && in_figures;
     let first = own == scan.start && in_figures && scan.at(end) == "at";

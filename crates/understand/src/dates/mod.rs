@@ -220,7 +220,7 @@ const LEADS: Phrases = phrases!(
      in the | on the | at the | for the | of the | from the | during the | before the | until the | till the | on | \
      at | @ | by | before | after | for | from | in | until | till | til | around | during | within | of | early | \
      late | later | first thing | all | over the | over | in about | in around | in like | within the | at about | \
-     coming | the | through | circa"
+     the | through | circa"
 );
 
 fn lead(scan: &Scan, start: usize) -> usize {
@@ -305,7 +305,7 @@ fn tail(scan: &Scan, end: usize) -> usize {
 }
 
 /// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them.
-fn can_begin(word: &str) -> bool {
+fn can_begin(words: &Words, i: usize) -> bool {
     const FIRST: Phrases = phrases!(
         "a | an | the | this | next | nxt | last | past | previous | prior | coming | upcoming | following | \
          current | every | each | evry | ever | evey | one | two | three | four | five | six | seven | eight | \
@@ -326,8 +326,9 @@ fn can_begin(word: &str) -> bool {
          valentines | st | independence | veterans | thanksgiving | black | labor | memorial | mother's | mothers | \
          father's | fathers | good | easter"
     );
+    let word = words.at(i);
     let built = word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
-    built || FIRST.contains(word) || word.len() >= 6 && is_name(word)
+    built || words.is_one_of(i, FIRST) || word.len() >= 6 && is_name(word)
 }
 
 /// A long name of a day or a month, perhaps with a slip.
@@ -337,7 +338,7 @@ fn is_name(word: &str) -> bool {
 
 /// The piece at `i`. `own` is where its prepositions begin, so that "at 5" is a time and "5" is not.
 fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
-    if i >= scan.end || !can_begin(scan.at(i)) {
+    if i >= scan.end || !can_begin(scan.words, i) {
         return None;
     }
     repeat::read(scan, i, own)

@@ -1,4 +1,4 @@
-//! Distances from now or from a day: "in two weeks", "3 days from Tuesday", "an hour ago", "2 hours later".
+//! Distances from now or from a day: "in two weeks", "4 days from Monday", "an hour ago", "2 hours later".
 
 use crate::phrases::phrases;
 use jiff::Span;
@@ -90,7 +90,8 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if let Some(piece) = weekdays_from_now(scan, i) {
         return Some(piece);
     }
-    let led = i > own && matches!(scan.before(i), "in" | "within" | "after" | "by");
+    let roughly = matches!(scan.before(i), "about" | "around" | "like") && i > own + 1 && scan.before(i - 1) == "in";
+    let led = i > own && matches!(scan.before(i), "in" | "within" | "after" | "by") || roughly;
     if led && let Some(piece) = minutes_alone(scan, i) {
         return Some(piece);
     }
@@ -114,7 +115,7 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     led.then(|| piece(scan, distance, end)).flatten()
 }
 
-/// "3 days from Tuesday", "two days before Christmas" (the day must be named).
+/// "4 days from Monday", "two days before Christmas" (the day must be named).
 fn from_day(scan: &Scan, distance: Distance, end: usize) -> Option<(Piece, usize)> {
     let (base, end_of_day) = day::alone(scan, end + 1)?;
     let distance = if scan.at(end) == "before" { distance.turned() } else { distance };
@@ -145,7 +146,7 @@ fn minutes_alone(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     (quote || at_end).then(|| piece(scan, distance, i + 1 + usize::from(quote)))?
 }
 
-/// "3 Fridays from now", "two Sundays from today".
+/// "2 Mondays from now", "two Sundays from today".
 fn weekdays_from_now(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let (n, len) = numbers::cardinal(scan.words, i)?;
     let (weekday, _) = names::weekday(scan.at(i + len))?;

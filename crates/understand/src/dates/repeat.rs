@@ -268,7 +268,7 @@ fn plural_days(scan: &Scan, i: usize) -> Read {
     }
     let (days, end) = day_list(scan, i)?;
     let plural = |at: usize| names::weekday(scan.at(at)).is_some_and(|(_, form)| form == Form::Plural);
-    let through = matches!(scan.at(i + 1), "through" | "thru") && days.len() > 2;
+    let through = days.len() > 2;
     if through || (i..end).any(plural) && !scan.at(i).ends_with("'s") {
         return Some((Repeat::weekly(days, 1), end));
     }

@@ -127,7 +127,7 @@ fn edge(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     Some((piece, next))
 }
 
-/// "20th of next month", "the 15th day of this month", "first Monday of March", "fifth last day of May".
+/// "12th of next month", "the 15th day of this month", "first Monday of March", "third last day of June".
 fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let (n, len) = numbers::ordinal(scan.words, i)
         .or_else(|| (scan.at(i) == "last").then_some((-1, 1)))
@@ -163,6 +163,9 @@ fn nth_weekday_ahead(scan: &Scan, start: Date, n: i8, day: Weekday, word: &str) 
 
 /// A month named without a year means the next one whose day lies ahead.
 fn ahead(scan: &Scan, date: Date, word: &str) -> Date {
+    if date < scan.today() && word == "the" {
+        return calendar::plus_months(date, 1).unwrap_or(date);
+    }
     let past = date < scan.today() && names::month(word).is_some() && date.year() == scan.today().year();
     if past { calendar::plus_months(date, 12).unwrap_or(date) } else { date }
 }

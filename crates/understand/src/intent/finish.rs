@@ -98,7 +98,8 @@ pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
         return Some(guess);
     }
     match clause.at(i) {
-        "mark" | "tick" if clause.has_noun() => Some((Act::Complete(i + 1, clause.end), 0.7)),
+        "tick" if !clause.is_foreign() && i + 1 < clause.end => Some((Act::Complete(i + 1, clause.end), 0.75)),
+        "mark" if clause.has_noun() => Some((Act::Complete(i + 1, clause.end), 0.7)),
         "check" if clause.has_noun() => Some((Act::List(i + 1), 0.85)),
         _ => None,
     }
@@ -111,6 +112,9 @@ fn marked_done(clause: &Clause, i: usize) -> Guess {
     let off = clause.at(k) == "off";
     if !off && clause.at(i) != "mark" {
         return None;
+    }
+    if clause.at(i + 1) == "as" && !off {
+        return Some((Act::Complete(k + 1, clause.end), 0.9));
     }
     let end = if matches!(clause.before(k), "as" | "is" | "to") { k - 1 } else { k };
     Some((Act::Complete(i + 1, if off && k + 1 < clause.end { clause.end } else { end }), 0.94))
@@ -133,6 +137,10 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
         let fits = !listing && !asked && !clause.is_foreign() && i + n < clause.end;
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
         return fits.then_some((Act::Complete(i + n, end), 0.85));
+    }
+    let number = clause.at(i + 1) == "#" || crate::numbers::figures(clause.at(i + 1)).is_some();
+    if clause.at(i) == "done" && number {
+        return Some((Act::Complete(i + 1, clause.end), 0.8));
     }
     already(clause, i).or_else(|| is_done(clause, i))
 }
@@ -157,10 +165,10 @@ fn is_done(clause: &Clause, i: usize) -> Guess {
         "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | \
          where | i | add | check | until | once | after"
     );
-    if ASKS.contains(clause.at(i)) {
+    if ASKS.contains(clause.at(i)) || verb_at(clause, i).is_some() {
         return None;
     }
     let (at, _) = clause.seek(i + 1, ENDS).filter(|(at, n)| at + n == clause.end)?;
-    let short = clause.at(at) == "done" && (at - i > 4 || verb_at(clause, i).is_some());
-    (!short && !clause.is_foreign()).then_some((Act::Complete(i, at), 0.8))
+    let long = clause.at(at) == "done" && at - i > 4;
+    (!long && !clause.is_foreign()).then_some((Act::Complete(i, at), 0.8))
 }

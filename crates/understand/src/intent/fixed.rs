@@ -103,8 +103,11 @@ fn instead(clause: &Clause, i: usize) -> Guess {
     about.then_some((Act::Update(Change::Instead, i + n, clause.end), 0.75))
 }
 
-/// "todo: …", "new task …".
+/// "todo: …", "new task …", "urgent: …".
 fn label(clause: &Clause, i: usize) -> Guess {
+    if attributes::priority_at(clause, i).is_some_and(|(_, n)| clause.at(i + n) == ":" && i + n + 1 < clause.end) {
+        return Some((Act::Create(Form::Rest, i), 0.85));
+    }
     let labels = phrases!(
         "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | \
          new todo | new to-do | new to do | new reminder | todo | to-do"

@@ -14,8 +14,9 @@ const INSTEAD: crate::phrases::Phrases = phrases!("instead of | rather than | in
 
 pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
     let who = clause.at(i + 1);
-    let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee");
-    let body = i + if me { 2 } else { 1 };
+    let nobody = matches!(who, "to" | "about" | "of" | "that" | "i");
+    let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee") || nobody;
+    let body = i + if me && !nobody { 2 } else { 1 };
     if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping") && !can_be_alert(clause, i, me) {
         return None;
     }
@@ -151,6 +152,7 @@ pub(super) fn make(clause: &Clause, i: usize) -> Guess {
         .or_else(|| made_urgent(clause, i))
         .or_else(|| made_due(clause, i))
         .or_else(|| made_of_noun(clause, i))
+        .or_else(|| scheduled(clause, i))
 }
 
 fn made_of_noun(clause: &Clause, i: usize) -> Guess {
@@ -230,11 +232,22 @@ fn set_done(clause: &Clause, i: usize) -> Guess {
     matches!(clause.at(i), "set" | "make").then_some((Act::Complete(i + 1, at), 0.85))
 }
 
+/// "schedule the dentist for Thursday": with a date, what is scheduled is a task.
+fn scheduled(clause: &Clause, i: usize) -> Guess {
+    let verb = clause.at(i) == "schedule" || clause.phrase(i, phrases!("set up a | set up an")).is_some();
+    let body =
+        i + clause.phrase(i, phrases!("schedule a | schedule an | schedule | set up a | set up an")).unwrap_or(1);
+    (verb && !clause.dates.is_empty() && !clause.is_elsewhere() && body < clause.end)
+        .then_some((Act::Create(Form::Rest, body), 0.6))
+}
+
 /// "make it due tomorrow", "make the report weekly".
 fn made_due(clause: &Clause, i: usize) -> Guess {
     let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
     let verb = matches!(clause.at(i), "make" | "set");
+    let due = clause.dates.last().is_some_and(|found| clause.at(found.tokens.start) == "due");
+    let object = object || due;
     (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
         .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))
 }

@@ -15,6 +15,7 @@ use crate::lexicon::{self, Verb};
 use crate::phrases::{Phrases, phrases};
 use crate::update::Change;
 pub(crate) use make::to_reminder;
+pub(crate) use rest::is_doing;
 
 /// What is asked, and the tokens its object lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +54,8 @@ fn is_undo(clause: &Clause) -> bool {
          restore it | reverse that | reverse the last change | i didn't mean that | scratch that | \
          i did not mean that | go back"
     );
-    clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
+    let undo = clause.at(clause.start) == "undo" && !clause.has_noun();
+    undo || clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
 }
 
 /// The command that begins at `i`.

@@ -18,6 +18,9 @@ pub(super) fn read(clause: &Clause) -> Guess {
     if !ASKS.contains(clause.at(i)) || i > clause.start && !matches!(clause.at(i), "what" | "which" | "when") {
         return None;
     }
+    if clause.at(i) == "do" && !matches!(clause.at(i + 1), "i" | "you" | "we" | "they" | "any" | "my" | "not") {
+        return None;
+    }
     // "When I get home, remind me to …" is no question.
     let condition = matches!(clause.at(i), "when" | "if")
         && clause.has(phrases!("remind me | alert me | delete | cancel | remove"));
@@ -61,7 +64,7 @@ fn state(clause: &Clause, i: usize) -> Guess {
     const STATES: Phrases = phrases!(
         "pending | overdue | due | left | outstanding | next | done | completed | open | urgent | important | \
          my top priority | my priorities | my highest priority | top priority | most important | still pending | \
-         still open | still left | not done | up next | up"
+         still open | still left | not done | up next"
     );
     let short = matches!(clause.at(i), "what's" | "whats");
     let long = clause.at(i) == "what" && matches!(clause.at(i + 1), "is" | "are");
@@ -97,6 +100,12 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     }
     if verb == "tell" && clause.at(i + 1) == "me" && clause.at(i + 2) == "to" && !clause.dates.is_empty() {
         return Some((Act::Create(Form::Remind, i + 2), 0.7));
+    }
+    if verb == "bring" && clause.has(phrases!("forward")) && !clause.dates.is_empty() {
+        return Some((Act::Update(Change::Due, i + 1, clause.end), 0.75));
+    }
+    if verb == "bring" && clause.at(i + 1) == "back" {
+        return Some((Act::Update(Change::Reopen, i + 2, clause.end), 0.6));
     }
     let repeats = clause.dates.iter().any(|found| found.parts.repeat.is_some());
     if verb == "repeat" && repeats && clause.has_noun() {

@@ -14,7 +14,7 @@ const DELETED: Phrases = phrases!(
      canceling | removing | please delete | please cancel | please remove"
 );
 const CHANGED: Phrases = phrases!(
-    "changed | moved | updated | rescheduled | pushed | postponed | switched | modified | changing | moving | \
+    "changed | should be due | is now due | moved | updated | rescheduled | pushed | postponed | switched | modified | changing | moving | \
      updating"
 );
 /// Where the name of the thing ends in "the reminder for X needs to be …".
@@ -23,7 +23,7 @@ const BE: Phrases = phrases!(
      has been | have been | to be | will be | is | are | was | ,"
 );
 
-/// "I need all of my reminders for today cancelled."
+/// "I need all my reminders cancelled."
 pub(super) fn wanted(clause: &Clause, i: usize) -> Guess {
     let verb = phrases!("need | want | i need | i want | i'd like | i would like");
     let n = clause.phrase(i, verb)?;
@@ -121,7 +121,8 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
          needs a | needs | i need | i'd like to have a | have a"
     ));
     let told = matches!(clause.at(noun.end), "to" | "for" | "about" | "that" | ":");
-    let definite = matches!(clause.at(clause.start), "my" | "the" | "all" | "any");
+    let definite =
+        (clause.start..noun.at).any(|i| matches!(clause.at(i), "my" | "the" | "all" | "any" | "that" | "this"));
     if singular && (wanted || told && !definite && noun.at < clause.start + 4) || wanted && told && noun.plural {
         return Some((Act::Create(Form::Make, clause.start), 0.75));
     }
@@ -131,20 +132,27 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
     (clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
 }
 
+const ERRANDS: Phrases = phrases!(
+    "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | \
+     iron | sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | \
+     do the dishes"
+);
+
+const DOINGS: Phrases = phrases!(
+    "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
+     bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
+     test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
+     charge | change"
+);
+
+/// Whether what is named at `i` can be done by somebody.
+pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {
+    clause.phrase(i, ERRANDS).is_some() || clause.phrase(i, DOINGS).is_some()
+}
+
 /// "Buy milk", "I have to call mom tomorrow": nothing asks for a task, but what is said is one. Errands are taken as
 /// they are, other doings only with a date or an urgency.
 pub(super) fn errand(clause: &Clause) -> Guess {
-    const ERRANDS: Phrases = phrases!(
-        "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | \
-         iron | sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | \
-         do the dishes"
-    );
-    const DOINGS: Phrases = phrases!(
-        "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
-         bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
-         test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
-         charge | change"
-    );
     let i = clause.start;
     let asked = clause.words.at(clause.end) == "?"
         || matches!(clause.words.before(i), "i" | "we")

@@ -172,7 +172,7 @@ fn every_field_can_be_changed() {
         Some(When::Day(date(2025, 12, 26)))
     );
     assert_eq!(update("make that 5pm").target, Some(Target::It));
-    assert_eq!(update("change my reminder to 3pm").target, Some(Target::It));
+    assert_eq!(update("change my reminder to 11pm").target, Some(Target::It));
     assert_eq!(update("change the priority to high").target, Some(Target::It));
     assert_eq!(update("rename task 3 to buy bread").title.as_deref(), Some("buy bread"));
     assert_eq!(update("change task 2's title to \"buy bread\"").target, Some(Target::Position(2)));
@@ -218,4 +218,50 @@ fn other_trades_are_left_alone() {
     ] {
         assert_eq!(one(text).intent, Intent::Unknown, "{text}");
     }
+}
+
+#[test]
+fn states_and_short_forms() {
+    for (text, target, status) in [
+        ("delete the tasks that are done", Target::All, Some(StatusFilter::Completed)),
+        ("get rid of everything that's done", Target::All, Some(StatusFilter::Completed)),
+        ("purge completed", Target::All, Some(StatusFilter::Completed)),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.filter.status), (Intent::DeleteTask, status), "{text}");
+        assert_eq!(command.target, Some(target), "{text}");
+    }
+    for text in ["tick number two", "done 2", "#2 done", "task 2 is done", "mark as done: 2"] {
+        let command = one(text);
+        assert_eq!((command.intent, command.target), (Intent::CompleteTask, Some(Target::Position(2))), "{text}");
+    }
+    let gym = one("add gym mon, wed and fri at 6am");
+    assert_eq!(gym.recurrence.as_deref(), Some("FREQ=WEEKLY;BYDAY=MO,WE,FR"));
+    let both = one("make it high priority and due tomorrow");
+    assert_eq!((both.when, both.priority), (Some(When::Day(date(2025, 12, 22))), Some(Priority::High)));
+    let renamed = one("rename the dentist task \"call dentist\"");
+    assert_eq!((renamed.title.as_deref(), renamed.target), (Some("call dentist"), named("dentist")));
+    assert_eq!(one("don't remind me about the movie").intent, Intent::DeleteTask);
+    assert_eq!(one("pay rent on the 1st of the month").when, Some(When::Day(date(2026, 1, 1))));
+}
+
+#[test]
+fn priorities_before_the_task() {
+    for (text, title, priority) in [
+        ("add an urgent task to pay rent tomorrow", "pay rent", Some(Priority::High)),
+        ("add an important task to file taxes", "file taxes", Some(Priority::High)),
+        ("add urgent pay rent tomorrow", "pay rent", Some(Priority::High)),
+        ("add low priority task clean the attic", "clean the attic", Some(Priority::Low)),
+        ("create an urgent reminder to pay rent", "pay rent", Some(Priority::High)),
+        ("urgent: call mom", "call mom", Some(Priority::High)),
+        ("low priority: sort the photos", "sort the photos", Some(Priority::Low)),
+        ("add urgent care visit", "urgent care visit", None),
+        ("add buy important documents", "buy important documents", None),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.title.as_deref()), (Intent::CreateTask, Some(title)), "{text}");
+        assert_eq!(command.priority, priority, "{text}");
+    }
+    let sick = one("add a task to call mom because she is sick #family");
+    assert_eq!((sick.description.as_deref(), sick.tags.as_slice()), (Some("she is sick"), &["family".to_owned()][..]));
 }

@@ -110,11 +110,15 @@ fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
     );
     const LAST: Phrases = phrases!("to | until | till | by | be | for | due | repeat | out | back | forward | into");
     let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);
-    match to {
+    let mut first = match to {
         Some(to) if (to..start).all(|i| FILLER.contains(clause.at(i)) || clause.is_taken(i)) => to,
         _ if LAST.contains(clause.before(start)) && start > from + 1 => start - 1,
         _ => start,
+    };
+    while first > from + 1 && matches!(clause.before(first), "back" | "forward" | "out") {
+        first -= 1;
     }
+    first
 }
 
 /// Takes "at the same time" and its like, which changes nothing.

@@ -18,7 +18,8 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     );
     let limit = range.end.min(range.start + 8);
     let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));
-    let Some((at, n)) = found.filter(|(at, n)| clause.noun_at(at + n).is_none()) else { return range };
+    let is_field = |(at, n): &(usize, usize)| clause.noun_at(at + n).is_none() && level(clause.before(*at)).is_none();
+    let Some((at, n)) = found.filter(is_field) else { return range };
     let name = clause.at(at);
     let article = |i: usize| lexicon::is_article(clause.at(i)) || matches!(clause.at(i), "alert" | "reminder");
     let direct = (range.start..at).all(article);
@@ -35,6 +36,7 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
         return if direct { of..range.end } else { range };
     }
     let Some(to) = divider(clause, of..range.end, name) else {
+        command.priority = (of..range.end).find_map(|i| level(clause.at(i))).filter(|_| name == "priority");
         clause.take(at..of);
         return if direct { of..range.end } else { range.start..at };
     };

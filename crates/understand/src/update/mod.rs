@@ -82,7 +82,7 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
     command
 }
 
-/// Says what is missing. A change without a name for its task ("change my reminder to 3pm") is about the one in hand.
+/// Says what is missing. A change without a name for its task ("change my reminder to 11pm") is about the one in hand.
 fn finish(command: &mut Command, bare: bool) {
     let nothing = says_nothing(command);
     if nothing && command.missing.is_none() {
@@ -154,7 +154,7 @@ fn names(clause: &Clause, range: Range<usize>) -> Vec<String> {
     range.filter(counts).map(|i| of(i).to_owned()).collect()
 }
 
-/// "add butter to my reminder to buy bread": what is added goes into the description.
+/// "add ink to my reminder to order paper": what is added goes into the description.
 fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
     let Some(to) = intent::to_reminder(clause, range.start.saturating_sub(1)) else { return range };
     command.description = Some(clause.rest(range.start..to - 1)).filter(|text| !text.is_empty());
@@ -179,7 +179,14 @@ fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> R
         noun && !clause.is_spent(range.start..**i)
     };
     let found = dividers.iter().find(quoted).or_else(|| dividers.iter().find(after_name)).or(dividers.first());
-    let Some(at) = found.copied() else { return range };
+    let Some(at) = found.copied() else {
+        let last = range.end.saturating_sub(1);
+        if last > range.start && clause.words.is_quoted(last) {
+            command.title = Some(clause.words.inside(last).to_owned());
+            return range.start..last;
+        }
+        return range;
+    };
     command.title = Some(clause.rest(at + 1..range.end)).filter(|title| !title.is_empty());
     range.start..at
 }
@@ -221,19 +228,20 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
     if change == Change::Any { new_title(clause, range, command) } else { range }
 }
 
-/// Takes "with high priority", said beside another change.
+/// Takes "with high priority", "urgent and …", said beside another change.
 fn beside(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
-    let with = phrases!("with high | with low | with medium | with top | with a high | with a low");
-    let (at, _) = clause.seek(range.start + 1, with).filter(|(at, _)| *at < range.end)?;
-    let (priority, n) = attributes::priority_at(clause, at)?;
-    clause.take(at..at + n);
+    let said = |i: usize| {
+        attributes::priority_at(clause, i).filter(|(_, n)| clause.at(i) == "with" || clause.at(i + n) == "and")
+    };
+    let (at, priority, n) = (range.start + 1..range.end).find_map(|i| said(i).map(|(priority, n)| (i, priority, n)))?;
+    clause.take(at..at + n + usize::from(clause.at(at + n) == "and"));
     Some(priority)
 }
 
 /// Takes "needs to be changed", "has been moved": the words of a change that was told and not asked for.
 fn take_participle(clause: &mut Clause, range: Range<usize>) {
     const TOLD: Phrases = phrases!(
-        "should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
+        "should be | is now | should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
          has changed | have changed | is changed | was changed | be changed | changed | needs changing | \
          needs to be pushed | needs to be moved | should be moved | has been moved | was moved | be moved | moved | \
          be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | \
@@ -246,7 +254,7 @@ fn take_participle(clause: &mut Clause, range: Range<usize>) {
 
 /// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
 fn new_title(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with") && clause.date_at(*i).is_none();
+    let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with" | ":") && clause.date_at(*i).is_none();
     let dividers: Vec<usize> = range.clone().filter(divides).collect();
     let noun = clause.noun_in(range.clone());
     let named_before =
