@@ -22,6 +22,10 @@ use testkit::app::Home;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CONNECTIONS: usize = 64;
 const AT_ONCE: usize = 1000;
 const ROUNDS: usize = 5;

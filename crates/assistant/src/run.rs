@@ -118,9 +118,10 @@ impl AgentRunner {
             changed: false,
             failure: None,
         };
+        // Whatever is not waiting for the model is put aside: many turns wait for theirs at once, and their size counts.
         match confirm::read(context, &request.message) {
-            Reply::Release(held) => run.release(held).await,
-            Reply::OfTitle(title) => run.release_by_title(&title).await,
+            Reply::Release(held) => Box::pin(run.release(held)).await,
+            Reply::OfTitle(title) => Box::pin(run.release_by_title(&title)).await,
             Reply::OfSomething => Ok(run.answer(&wording::confirm_again())),
             Reply::Other => run.converse(&*self.model).await,
         }
@@ -185,7 +186,7 @@ impl Run<'_, '_> {
                     let words = wording::too_many_calls().to_owned();
                     return Ok(self.break_off(Broken { error_type: ErrorType::LimitReached, words, code: None }));
                 }
-                match self.carry_out(call, Consent::Missing).await {
+                match Box::pin(self.carry_out(call, Consent::Missing)).await {
                     Ok(done) => *outcome = done,
                     Err(CallError::Late) => return Ok(self.break_off(late())),
                     Err(CallError::Store(error)) => return Err(error),

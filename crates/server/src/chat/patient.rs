@@ -120,7 +120,7 @@ impl Task {
         let mut result = ran.unwrap_or_else(|error| self.lost(&error));
         // `done` is the promise that the exchange is kept: it is told after it is.
         let reply = self.reply(&result);
-        let reply = match self.keep(&begun, &result, reply.clone()).await {
+        let reply = match Box::pin(self.keep(&begun, &result, reply.clone())).await {
             Ok(()) => reply,
             Err(error) => {
                 result = self.lost(&error);
