@@ -6,7 +6,8 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
 
-use std::process::{Command, Stdio};
+use std::io::BufRead;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -45,19 +46,44 @@ async fn main() {
         Some(url) => home.with("ADJUTANT_DATABASE__URL", url),
         None => home,
     };
-    let server = home.serve();
-    let address = server.url.trim_start_matches("http://").to_owned();
-    all_at_once(&address, server.pid()).await;
+    let server = Server::start(&home);
+    let address = server.address.clone();
+    all_at_once(&address, server.child.id()).await;
     let dir = tempfile::tempdir().unwrap();
     let location = match postgres {
         Some(url) => Location::Postgres(url),
         None => Location::Sqlite(dir.path().join("raw.db")),
     };
     let raw = Store::open(&location, Durability::Full).await.unwrap();
-    sustained(&address, server.pid(), &raw).await;
+    sustained(&address, server.child.id(), &raw).await;
     first_event(&address).await;
     drop(server);
     idle_memory().await;
+}
+
+/// The program with its log in a file: reading it would cost the benchmark more than writing it costs the program.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(home: &Home) -> Self {
+        let log = std::fs::File::create(home.path().join("log")).unwrap();
+        let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split("http://").nth(1).unwrap().trim().to_owned();
+        Self { child, address }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// A thousand conversations begin in the same moment.
@@ -242,7 +268,7 @@ async fn idle_memory() {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.as_mut().unwrap()), &mut line).unwrap();
+        std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         child
     };
     // The first ones pay for what is made once.

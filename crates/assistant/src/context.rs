@@ -6,6 +6,8 @@ use model::conversation::{Message, Role};
 use tools::Held;
 use understand::Reading;
 
+use crate::wording;
+
 /// S1's AgentContext.
 #[derive(Clone, Debug)]
 pub struct AgentContext {
@@ -22,6 +24,16 @@ impl AgentContext {
         let last = history.last().filter(|message| message.role == Role::Assistant);
         let held = last.and_then(|message| message.pending.clone()).and_then(Held::from_outside);
         Self { user, history, held }
+    }
+
+    /// Takes what the caller says is pending, unless the conversation has gone on since it was asked about.
+    pub fn hold(&mut self, pending: serde_json::Value) {
+        let held = Held::from_outside(pending);
+        let asked = |held: &Held| match self.history.last() {
+            None => true,
+            Some(last) => last.role == Role::Assistant && wording::read_phrase(&last.content) == Some(&held.phrase),
+        };
+        self.held = held.filter(asked);
     }
 }
 

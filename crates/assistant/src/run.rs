@@ -13,7 +13,7 @@ use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Toolbox, record};
 use understand::Intent;
 
 use crate::confirm::{self, Reply};
-use crate::screen::{Screen, screened};
+use crate::screen::{Screen, screened, without_ids};
 use crate::{AgentContext, Call, ChatModel, Delta, ErrorType, Event, Prompt, Request, Status, Step, log, wording};
 
 /// The longest arguments that a model may send, in bytes.
@@ -114,6 +114,7 @@ impl AgentRunner {
             screen: Screen::default(),
             records: Vec::new(),
             calls: 0,
+            released: false,
             held: Vec::new(),
             changed: false,
             failure: None,
@@ -141,6 +142,8 @@ struct Run<'a, 'b> {
     records: Vec<ToolCall>,
     /// Calls so far, those that were held included.
     calls: usize,
+    /// Whether the user has confirmed something.
+    released: bool,
     /// What waits for consent.
     held: Vec<Act>,
     /// Whether a call has changed something.
@@ -183,8 +186,8 @@ impl Run<'_, '_> {
             };
             for (call, outcome) in &mut step.calls {
                 if self.calls >= self.limits.max_tool_calls {
-                    let words = wording::too_many_calls().to_owned();
-                    return Ok(self.break_off(Broken { error_type: ErrorType::LimitReached, words, code: None }));
+                    let broken = self.too_many();
+                    return Ok(self.break_off(broken));
                 }
                 match Box::pin(self.carry_out(call, Consent::Missing)).await {
                     Ok(done) => *outcome = done,
@@ -341,8 +344,27 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Says what was done before it became too much.
+    fn too_many(&self) -> Broken {
+        let specs = self.toolbox.specs();
+        let changes = |name: &str| specs.iter().any(|spec| spec.name == name && !spec.read_only);
+        let done = self.records.iter().filter(|call| call.error.is_none() && changes(&call.tool_name));
+        let titles: Vec<_> = done.filter_map(|call| call.result["title"].as_str()).map(|t| format!("'{t}'")).collect();
+        Broken { error_type: ErrorType::LimitReached, words: wording::too_many_calls(&titles), code: None }
+    }
+
     /// What the user agreed to is done, and nothing else.
     async fn release(mut self, held: Held) -> store::Result<AgentResult> {
+        self.released = true;
+        let specs = self.toolbox.specs();
+        // What another program kept may have been changed there: only what can be held is released.
+        if !held.acts.iter().all(|act| specs.iter().any(|spec| spec.name == act.tool && spec.destructive)) {
+            return Ok(self.answer(&wording::confirm_again()));
+        }
+        if held.acts.len() > self.limits.max_tool_calls {
+            let broken = self.too_many();
+            return Ok(self.break_off(broken));
+        }
         (self.watch)(Event::Thinking { content: wording::agreed().to_owned() });
         let mut sentences = Vec::with_capacity(held.acts.len());
         for act in &held.acts {
@@ -435,6 +457,7 @@ impl Run<'_, '_> {
 
     /// Words of our own, on a line of their own.
     fn add(&mut self, words: &str) {
+        let words = without_ids(words);
         let before = self.screen.text().trim_end().to_owned();
         let gap = if before.is_empty() { "" } else { "\n" };
         let delta = format!("{gap}{words}");
@@ -445,9 +468,10 @@ impl Run<'_, '_> {
 
     fn result(self, held: Option<Held>) -> AgentResult {
         let command = self.request.reading.commands.first();
-        let released = self.context.held.is_some() && matches!(command, Some(c) if c.intent == Intent::Unknown);
+        let bulk = |call: &ToolCall| call.tool_name.starts_with("complete");
         let (intent, confidence) = match command {
-            Some(_) if released && self.changed => (Intent::DeleteTask, 1.0),
+            Some(_) if self.released && self.records.iter().any(bulk) => (Intent::CompleteTask, 1.0),
+            Some(_) if self.released => (Intent::DeleteTask, 1.0),
             Some(command) if command.missing.is_some() => (Intent::ClarificationNeeded, command.confidence),
             Some(command) => (command.intent, command.confidence),
             None => (Intent::Unknown, 0.0),

@@ -215,7 +215,7 @@ fn undecided(text: &str) -> usize {
 }
 
 /// Ids go, together with the brackets that held them.
-fn without_ids(text: &str) -> String {
+pub(crate) fn without_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((start, end)) = find_id(rest) {

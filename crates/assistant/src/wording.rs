@@ -148,6 +148,7 @@ pub(crate) fn undone(what: &str, titles: &[&str]) -> String {
         "created" => "off your list again",
         "deleted" => "back on your list",
         "completed" => "open again",
+        "reminded" => "without that reminder",
         _ => "as before",
     };
     format!("Undone! {name} {is} {now}.")
@@ -259,13 +260,24 @@ pub fn timed_out() -> &'static str {
     "This is taking longer than expected. Please try again."
 }
 
-pub(crate) fn too_many_calls() -> &'static str {
-    "That's more than I can do at once. Could you break it into smaller steps?"
+/// `done` are the titles of what was done before it became too much.
+pub(crate) fn too_many_calls(done: &[String]) -> String {
+    let break_up = "Could you break it into smaller steps?";
+    match done {
+        [] => format!("That's more than I can do at once. {break_up}"),
+        done => format!("That's more than I can do at once. I've only taken care of {} so far. {break_up}", and(done)),
+    }
+}
+
+pub(crate) fn unchanged(title: &str) -> String {
+    format!("'{title}' is like that already.")
 }
 
 /// What became of an act that the user agreed to.
 pub(crate) fn released(act: &Act, answer: &Answer) -> String {
-    let title = act.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
+    let asked = act.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
+    // It may have been renamed since.
+    let title = answer.data()["title"].as_str().unwrap_or(asked);
     let count = answer.data()["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
     match answer.error() {
         Some(("NOT_FOUND", _)) => not_found(title),

@@ -37,5 +37,16 @@ fn shape(error: &serde_path_to_error::Error<serde_json::Error>) -> Invalid {
         return Invalid::one(field, "unknown", format!("is not known here; known: {known}"));
     }
     let field = if path == "." { "body".to_owned() } else { path };
-    Invalid::one(field, "type", format!("has the wrong type or form: {message}"))
+    Invalid::one(field, "type", format!("has the wrong type or form: {}", in_json(message)))
+}
+
+/// Rust's names of types in words of JSON.
+fn in_json(message: &str) -> String {
+    let Some((found, wanted)) = message.split_once(", expected ") else { return message.to_owned() };
+    let wanted = match wanted {
+        "u64" | "i64" | "f64" => "a number",
+        _ if wanted.starts_with("struct ") => "an object",
+        other => other,
+    };
+    format!("{found}, expected {wanted}")
 }

@@ -1,6 +1,8 @@
 //! Requests that change something: the body is read within its limit, and with an `Idempotency-Key` the change and the
 //! record of its answer are one transaction, so that a request sent twice is carried out once.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::request::Parts;
@@ -19,7 +21,7 @@ use store::idempotency::{Key, Reply, once};
 use crate::{App, Problem, input};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const MAX_KEY: usize = 255;
 
 /// A changing request: who sends it, its body, and its key if it has one.
@@ -37,7 +39,11 @@ impl<T: RequestBody> FromRequest<App> for Change<T> {
         let (parts, body) = request.into_parts();
         input::Query::read(parts.uri.query(), &[])?;
         let limit = T::limit(app);
-        let bytes = read(body, limit).await?;
+        let bytes = match T::patience(app) {
+            Some(patience) => tokio::time::timeout(patience, read(body, limit)).await,
+            None => Ok(read(body, limit).await),
+        };
+        let bytes = bytes.map_err(|_| Problem::timeout(app.in_force().settings.request_timeout))??;
         let user = parts.extensions.get::<User>().cloned().ok_or_else(Problem::unauthorized)?;
         let key = key(&parts, &bytes)?;
         Ok(Self { app: app.clone(), user, body: T::parse(&parts, &bytes)?, key })
@@ -48,6 +54,11 @@ impl<T: RequestBody> FromRequest<App> for Change<T> {
 pub(crate) trait RequestBody: Sized {
     fn limit(app: &App) -> usize {
         app.in_force().settings.max_body_bytes
+    }
+
+    /// How long it may take to arrive.
+    fn patience(app: &App) -> Option<Duration> {
+        Some(app.in_force().settings.request_timeout)
     }
 
     fn parse(parts: &Parts, bytes: &[u8]) -> Result<Self, Problem>;

@@ -86,7 +86,9 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
         let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let input_length: u64 = length.and_then(|length| length.parse().ok()).unwrap_or_default();
         tracing::info!(event = "request_received", method = method.as_str(), path, input_length);
+        let abandoned = Abandoned { started };
         let response = answer(request, next, limit).await;
+        std::mem::forget(abandoned);
         log_outcome(&response, started);
         if let Some(ended) = response.extensions().get::<Ended>() {
             app.metrics().count_turn(ended, app.in_force().settings.tool_names);
@@ -121,6 +123,17 @@ fn log_outcome(response: &Response, started: Instant) {
     }
     let success = response.status().as_u16() < StatusCode::BAD_REQUEST.as_u16();
     response.extensions().get::<Ended>().unwrap_or(&Ended::default()).log(success, started);
+}
+
+/// Writes the last entry of a request whose client did not wait for the answer.
+struct Abandoned {
+    started: Instant,
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        Ended::default().log(false, self.started);
+    }
 }
 
 /// How a turn of the assistant ended, noted beside its answer.

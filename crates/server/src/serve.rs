@@ -29,7 +29,8 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     let router = router(app.clone());
     let connections = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
+    // A client that has said all it has to say still gets its answer.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).half_close(true);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let accept = async || (places.clone().acquire_owned().await.ok(), listener.accept().await);

@@ -3,17 +3,25 @@
 use jiff::Timestamp;
 use model::UserId;
 use model::reminder::{Reminder, Status};
+use model::task::Task;
 use uuid::Uuid;
 
 use crate::conn::{Conn, Row, args};
 use crate::page::{Cursor, Page};
+use crate::undo::Step;
 use crate::{Error, Result, tasks};
 
 /// Adds a reminder that [`model::reminder::Draft::check`] made; gives the task it is for.
-pub async fn create(conn: &mut Conn, owner: UserId, reminder: &Reminder, now: Timestamp) -> Result<model::task::Task> {
+pub async fn create(conn: &mut Conn, step: &mut Step, reminder: &Reminder, now: Timestamp) -> Result<Task> {
+    let owner = step.owner();
     let task = tasks::select(conn, owner, reminder.task_id, true).await?.ok_or(Error::NotFound)?;
     add_if_new(conn, owner, reminder, now).await?;
+    step.record_reminder(conn, reminder).await?;
     Ok(task)
+}
+
+pub(crate) async fn remove(conn: &mut Conn, owner: UserId, id: &str) -> Result<()> {
+    conn.run(("DELETE FROM reminders WHERE owner = $1 AND id = $2", args![owner, id])).await.map(drop)
 }
 
 /// One page, oldest first.

@@ -1,13 +1,14 @@
 //! Undoing changes to tasks: one step at a time, newest first, at most [`DEPTH`] steps a user.
 
 use model::UserId;
+use model::reminder::Reminder;
 use model::task::Task;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::conn::{Conn, Row, args};
-use crate::{Error, Result, tasks};
+use crate::conn::{Conn, args};
+use crate::{Error, Result, reminders, tasks};
 
 /// How far back a user can go (TASK-1).
 pub const DEPTH: i64 = 50;
@@ -21,6 +22,8 @@ pub enum Kind {
     Updated,
     Completed,
     Deleted,
+    /// A reminder was set for it.
+    Reminded,
 }
 
 /// A step that was taken back: what it had done, and the tasks as they are now (those it had created: as they were).
@@ -64,6 +67,16 @@ impl Step {
     ) -> Result<()> {
         let before =
             before.map(serde_json::to_string).transpose().map_err(|error| Error::Corrupt(error.to_string()))?;
+        self.note(conn, kind, task, before).await
+    }
+
+    /// Notes that a reminder was set.
+    pub(crate) async fn record_reminder(&mut self, conn: &mut Conn, reminder: &Reminder) -> Result<()> {
+        self.note(conn, Kind::Reminded, reminder.task_id, Some(reminder.id.to_string())).await
+    }
+
+    /// `before` is a task as it was, or the id of a reminder.
+    async fn note(&mut self, conn: &mut Conn, kind: Kind, task: Uuid, before: Option<String>) -> Result<()> {
         let insert = "INSERT INTO task_changes (owner, step, task_id, kind, before) VALUES ($1, \
                       COALESCE($2, (SELECT MAX(step) + 1 FROM task_changes WHERE owner = $1), 1), $3, $4, $5) \
                       ON CONFLICT (owner, step, task_id) DO UPDATE SET kind = excluded.kind RETURNING step";
@@ -88,10 +101,16 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
     }
     let mut undone = Undone { undone: Kind::Updated, tasks: Vec::new(), count: 0 };
     for row in &rows {
-        let (task_id, kind, before) = read(row)?;
+        let (task_id, kind) = (row.parsed(0, Uuid::try_parse)?, row.parsed(1, Kind::parse)?);
         undone.undone = kind;
-        let task = match before {
+        let task = match row.maybe_text(2)? {
+            Some(reminder) if kind == Kind::Reminded => {
+                reminders::remove(conn, owner, &reminder).await?;
+                let Some(task) = tasks::select(conn, owner, task_id, false).await? else { continue };
+                task
+            }
             Some(before) => {
+                let before: Task = serde_json::from_str(&before).map_err(|error| Error::Corrupt(error.to_string()))?;
                 tasks::put(conn, owner, &before).await?;
                 before
             }
@@ -108,17 +127,8 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
     Ok(undone)
 }
 
-fn read(row: &Row) -> Result<(Uuid, Kind, Option<Task>)> {
-    let before = row.maybe_text(2)?.map(|json| serde_json::from_str(&json)).transpose();
-    Ok((
-        row.parsed(0, Uuid::try_parse)?,
-        row.parsed(1, |word| Kind::parse(word).ok_or("unknown kind of change"))?,
-        before.map_err(|error| Error::Corrupt(error.to_string()))?,
-    ))
-}
-
 impl Kind {
-    const ALL: [Self; 4] = [Self::Created, Self::Updated, Self::Completed, Self::Deleted];
+    const ALL: [Self; 5] = [Self::Created, Self::Updated, Self::Completed, Self::Deleted, Self::Reminded];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -126,10 +136,11 @@ impl Kind {
             Self::Updated => "updated",
             Self::Completed => "completed",
             Self::Deleted => "deleted",
+            Self::Reminded => "reminded",
         }
     }
 
-    fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    fn parse(word: &str) -> Result<Self, &'static str> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or("unknown kind of change")
     }
 }

@@ -174,6 +174,8 @@ fn specs(names: Names) -> Vec<Spec> {
             title: "Undo the last change",
             description: "Takes back the user's last change to tasks.",
             schema: object(&[], Vec::new()),
+            // Taking back an addition removes the task.
+            destructive: true,
             ..spec(Tool::Undo, "undo_last_change")
         },
     ];

@@ -1,7 +1,9 @@
 //! Acts that wait for the user's consent: bound to the tasks they were resolved to, released only by their phrase.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Arguments;
@@ -45,7 +47,8 @@ impl Held {
             [] if acts.is_empty() => return None,
             [] => YES_DELETE.to_owned(),
             _ => {
-                let count: usize = acts.iter().map(|act| act.targets.len()).sum();
+                let ids: BTreeSet<Uuid> = acts.iter().flat_map(|act| &act.targets).map(|target| target.id).collect();
+                let count = ids.len();
                 let verb = if bulk.iter().all(|act| act.tool.starts_with("complete")) { "complete" } else { "delete" };
                 format!("yes {verb} {count} {}", if count == 1 { "task" } else { "tasks" })
             }
@@ -53,10 +56,11 @@ impl Held {
         Some(Self { phrase, acts })
     }
 
-    /// What was kept outside of this program may have been changed there: the phrase is not taken from it.
-    pub fn from_outside(value: serde_json::Value) -> Option<Self> {
+    /// What was kept outside of this program may have been changed there: the phrase is not taken from it, and an act must
+    /// be about exactly the tasks that it names.
+    pub fn from_outside(value: Value) -> Option<Self> {
         let held: Self = serde_json::from_value(value).ok()?;
-        Self::of(held.acts)
+        if held.acts.iter().all(Act::is_consistent) { Self::of(held.acts) } else { None }
     }
 
     pub fn is_released_by(&self, message: &str) -> bool {
@@ -65,6 +69,17 @@ impl Held {
 }
 
 impl Act {
+    /// Whether the targets are those of the arguments.
+    fn is_consistent(&self) -> bool {
+        let ids: Vec<Value> = self.targets.iter().map(|target| json!(target.id)).collect();
+        let [(key, value)] = self.arguments.iter().collect::<Vec<_>>()[..] else { return false };
+        match (key.as_str(), ids.as_slice()) {
+            ("task_id" | "todo_id", [one]) => !self.bulk && value == one,
+            ("task_ids" | "todo_ids", several) => self.bulk && value.as_array().is_some_and(|list| list == several),
+            _ => false,
+        }
+    }
+
     pub(crate) fn one(tool: &str, key: &str, target: Target) -> Self {
         let arguments = Arguments::from_iter([(key.to_owned(), json!(target.id))]);
         Self { tool: tool.to_owned(), arguments, targets: vec![target], bulk: false }
@@ -81,7 +96,8 @@ impl Act {
 fn normal(message: &str) -> String {
     let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | ',');
     let plain: String = message.chars().filter(|c| !is_quote(*c)).collect::<String>().to_lowercase();
-    let words = plain.trim().trim_end_matches(['.', '!', '?', '…']).split_whitespace();
+    // A question mark stays: a question is not consent.
+    let words = plain.trim().trim_end_matches(['.', '!', '…']).split_whitespace();
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -89,9 +105,12 @@ fn normal(message: &str) -> String {
 mod tests {
     use super::*;
 
-    fn held(count: usize, bulk: bool) -> Held {
-        let targets = vec![Target { id: Uuid::nil(), title: "milk".into() }; count];
-        let act = Act { tool: "delete_task".into(), arguments: Arguments::new(), targets, bulk };
+    fn held(count: u128, bulk: bool) -> Held {
+        let target = |n| Target { id: Uuid::from_u128(n), title: "milk".into() };
+        let act = match bulk {
+            true => Act::several("delete_tasks", "task_ids", (1..=count).map(target).collect()),
+            false => Act::one("delete_task", "task_id", target(1)),
+        };
         Held::of(vec![act]).unwrap()
     }
 
@@ -101,9 +120,15 @@ mod tests {
         for yes in ["yes delete", "Yes, delete!", "'YES DELETE'", "“yes delete”.", "  yes   delete "] {
             assert!(held(1, false).is_released_by(yes), "{yes}");
         }
-        for no in
-            ["yes", "delete", "yes delete it", "should I say yes delete", "yes, delete the milk", "yes delete 1 task"]
-        {
+        for no in [
+            "yes",
+            "delete",
+            "yes delete it",
+            "should I say yes delete",
+            "yes, delete the milk",
+            "yes delete 1 task",
+            "yes delete?",
+        ] {
             assert!(!held(1, false).is_released_by(no), "{no}");
         }
         assert!(held(3, true).is_released_by("Yes delete 3 tasks."));
@@ -117,7 +142,21 @@ mod tests {
         let mut value = serde_json::to_value(held(1, false)).unwrap();
         value["phrase"] = "ok".into();
         assert_eq!(Held::from_outside(value).unwrap().phrase, YES_DELETE);
+        let mut other = serde_json::to_value(held(2, true)).unwrap();
+        other["acts"][0]["targets"].as_array_mut().unwrap().pop();
+        assert_eq!(Held::from_outside(other), None, "one was asked about, two would go");
+        let mut other = serde_json::to_value(held(1, false)).unwrap();
+        other["acts"][0]["arguments"]["title"] = "x".into();
+        assert_eq!(Held::from_outside(other), None, "no arguments that nobody was asked about");
         assert_eq!(Held::from_outside(json!({"phrase": "ok", "acts": []})), None);
         assert_eq!(Held::from_outside(json!("nonsense")), None);
+    }
+
+    #[test]
+    fn a_task_counts_once() {
+        let target = |n| Target { id: Uuid::from_u128(n), title: "milk".into() };
+        let one = Act::one("delete_task", "task_id", target(1));
+        let all = Act::several("delete_tasks", "task_ids", vec![target(1), target(2)]);
+        assert_eq!(Held::of(vec![one, all]).unwrap().phrase, "yes delete 2 tasks");
     }
 }

@@ -5,6 +5,7 @@ use model::reminder::Draft;
 use model::task::Status;
 use serde_json::json;
 use store::Conn;
+use store::undo::Step;
 
 use crate::answer::Error;
 use crate::{Answer, Call, Outcome};
@@ -16,7 +17,8 @@ pub(crate) async fn schedule(mut call: Call<'_>, conn: &mut Conn) -> Result<Outc
     if task.status == Status::Completed {
         return Err(Invalid::one("task_id", "pending", "is of a task that is completed already").into());
     }
-    store::reminders::create(conn, call.user.id, &reminder, call.tools.clock.now()).await?;
+    let mut step = Step::begin(conn, call.user.id).await?;
+    store::reminders::create(conn, &mut step, &reminder, call.tools.clock.now()).await?;
     let data = json!({
         "success": true,
         "reminder_id": reminder.id,

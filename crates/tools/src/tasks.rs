@@ -91,8 +91,12 @@ pub(crate) async fn update(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcom
 }
 
 async fn change(call: &Call<'_>, conn: &mut Conn, id: Uuid, patch: &Change) -> Result<Outcome, Error> {
-    let mut step = Step::begin(conn, call.user.id).await?;
-    Ok(about(&store::tasks::change(conn, &mut step, id, patch, call.tools.clock.now()).await?))
+    let (mut step, now) = (Step::begin(conn, call.user.id).await?, call.tools.clock.now());
+    let task = store::tasks::change(conn, &mut step, id, patch, now).await?;
+    let mut data = data(&task);
+    // What says nothing new leaves the task, and its time, as it was.
+    data["changed"] = (task.updated_at == now).into();
+    Ok(Outcome::Done(Answer::done(data)))
 }
 
 pub(crate) async fn delete(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
@@ -123,6 +127,11 @@ pub(crate) async fn several(mut call: Call<'_>, conn: &mut Conn) -> Result<Outco
     let filters = Filters { status, priority, due_date_filter, tags, query };
     let tasks = match task_ids {
         Some(ids) => named(&call, conn, ids).await?,
+        // Everything must be asked for by name: an empty call is a mistake.
+        None if filters.are_none() => {
+            let message = "must be given, or a filter; status: all means every task";
+            return Err(Invalid::one(id_keys(call.tools.names).1, "required", message).into());
+        }
         None => matching(&call, conn, filters).await?,
     };
     if tasks.is_empty() {
@@ -218,6 +227,12 @@ struct Filters {
 }
 
 impl Filters {
+    fn are_none(&self) -> bool {
+        let given = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.trim().is_empty());
+        let Self { status, priority, due_date_filter, tags, query } = self;
+        ![status, priority, due_date_filter, query].into_iter().any(given) && tags.is_empty()
+    }
+
     fn check(&self, call: &Call<'_>) -> Result<Filter, Invalid> {
         // Models like to send an empty text for nothing.
         let given =
@@ -241,7 +256,9 @@ fn target(task: &Task) -> Target {
 }
 
 fn about(task: &Task) -> Outcome {
-    let data: Value =
-        json!({"success": true, "task_id": task.id, "title": task.title, "status": task.status, "task": task});
-    Outcome::Done(Answer::done(data))
+    Outcome::Done(Answer::done(data(task)))
+}
+
+fn data(task: &Task) -> Value {
+    json!({"success": true, "task_id": task.id, "title": task.title, "status": task.status, "task": task})
 }

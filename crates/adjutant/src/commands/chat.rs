@@ -66,8 +66,9 @@ impl Chat<'_> {
     fn lines(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         let mut said = false;
         let mut outcome = Ok(());
-        for line in io::stdin().lock().lines() {
-            let line = line?;
+        for line in io::stdin().lock().split(b'\n') {
+            // What is no text is the server's to refuse or to clean, line by line.
+            let line = String::from_utf8_lossy(&line?).into_owned();
             if !line.trim().is_empty() {
                 said = true;
                 outcome = runtime.block_on(self.say_once(&line));
@@ -97,7 +98,7 @@ impl Chat<'_> {
         loop {
             match editor.readline("> ") {
                 Ok(line) if line.trim().is_empty() => {}
-                Ok(line) if line.trim() == "/quit" => break,
+                Ok(line) if matches!(line.trim(), "/quit" | "quit" | "exit") => break,
                 Ok(line) if line.trim() == "/new" => self.conversation = None,
                 Ok(line) => {
                     editor.add_history_entry(&line)?;
@@ -118,6 +119,9 @@ impl Chat<'_> {
                 }
                 Err(ReadlineError::Interrupted) => {}
                 Err(ReadlineError::Eof) => break,
+                Err(ReadlineError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                    output::complain("that was no text");
+                }
                 Err(error) => return Err(error.into()),
             }
         }

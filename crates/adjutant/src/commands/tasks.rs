@@ -157,6 +157,7 @@ async fn undo(client: &Client, global: &Global) -> anyhow::Result<()> {
         "created" => "removed again",
         "deleted" => "back",
         "completed" => "open again",
+        "reminded" => "without that reminder",
         _ => "as before",
     };
     output::say(&format!("{} {verb} {sentence}", titles(tasks)))

@@ -130,7 +130,7 @@ fn complete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> 
         }
         (None, None) => return Ok(Some(wording::trouble().to_owned())),
     };
-    Ok(settled(policy, outcome, &mention, wording::completed))
+    Ok(settled(policy, outcome, &mention, wording::completed, wording::already_completed))
 }
 
 fn delete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Said {
@@ -149,13 +149,13 @@ fn delete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     };
     let Some(spec) = policy.spec(Tool::Delete) else { return Ok(Some(wording::trouble().to_owned())) };
     let outcome = policy.call(spec, of_task(spec, &mention))?;
-    let said = settled(policy, outcome, &mention, wording::deleted);
+    let said = settled(policy, outcome, &mention, wording::deleted, wording::unchanged);
     Ok(said)
 }
 
 /// All that the filter matches, or these.
 fn several(policy: &mut Policy<'_>, tool: Tool, command: &Command, named: Option<Vec<Mention>>) -> Said {
-    let Some(spec) = policy.spec(tool) else { return Ok(Some(wording::too_many_calls().to_owned())) };
+    let Some(spec) = policy.spec(tool) else { return Ok(Some(wording::too_many_calls(&[]))) };
     let arguments = match &named {
         Some(mentions) => {
             let ids: Vec<_> = mentions.iter().filter_map(|mention| mention.id).collect();
@@ -165,8 +165,9 @@ fn several(policy: &mut Policy<'_>, tool: Tool, command: &Command, named: Option
         None => {
             let mut filter = command.filter.clone();
             // "delete all my tasks" means the completed ones too.
-            if tool == Tool::DeleteSeveral && filter == Filter::default() {
-                filter.status = Some(StatusFilter::All);
+            if filter == Filter::default() {
+                let all = tool == Tool::DeleteSeveral;
+                filter.status = Some(if all { StatusFilter::All } else { StatusFilter::Pending });
             }
             filters(spec, &filter)
         }
@@ -221,7 +222,7 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     // By the title that the user knows it by, unless the record of it was not to be kept.
     let known = (!mention.title.contains(MARK)).then(|| mention.title.clone());
     let words = |title: &str| wording::updated(known.as_deref().unwrap_or(title), &changes);
-    Ok(settled(policy, outcome, &mention, words))
+    Ok(settled(policy, outcome, &mention, words, wording::unchanged))
 }
 
 /// What is new about a task, in words.
@@ -285,7 +286,13 @@ fn remind(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     let when = wording::at(at, policy.prompt.request.now.date());
     let repeats = wording::repeats(command.repeat_interval_minutes, command.repeat_count);
     let outcome = policy.call(spec, arguments)?;
-    Ok(settled(policy, outcome, &mention, |title| wording::reminder_set(title, &when, repeats.as_deref())))
+    Ok(settled(
+        policy,
+        outcome,
+        &mention,
+        |title| wording::reminder_set(title, &when, repeats.as_deref()),
+        wording::unchanged,
+    ))
 }
 
 fn undo(policy: &mut Policy<'_>) -> Said {
@@ -327,12 +334,14 @@ fn settled(
     outcome: Reply<'_>,
     mention: &Mention,
     words: impl Fn(&str) -> String,
+    unchanged: fn(&str) -> String,
 ) -> Option<String> {
     policy.last = Some(mention.clone());
     match outcome {
         Reply::Done(data) => {
             policy.last = Mention::of(task_of(data)).or(policy.last.take());
-            Some(words(title_of(data, &mention.title)))
+            let title = title_of(data, &mention.title);
+            Some(if data["changed"] == false { unchanged(title) } else { words(title) })
         }
         other => refused(other, &mention.title),
     }

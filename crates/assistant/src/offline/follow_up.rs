@@ -25,7 +25,8 @@ pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<Wanted> {
         return vec![wanted];
     }
     let mut commands = prompt.request.reading.commands.clone();
-    if small_talk::is_consent(&prompt.request.message) {
+    let words = plain(&prompt.request.message);
+    if small_talk::is_consent(&prompt.request.message) || small_talk::is_refusal_of(&words) {
         commands.truncate(1);
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
     }
@@ -36,15 +37,22 @@ pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<Wanted> {
 /// "the second one", after "Which one: …?"
 fn chosen(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
     let (query, options) = wording::read_ambiguous(&asked.content)?;
-    let pick = choice(&prompt.request.message, &options)?;
+    let pick = choice(&prompt.request.message, &options);
+    let said = prompt.request.reading.commands.first();
+    // A name that was not among those shown may still be one of them.
+    let is_name =
+        said.is_some_and(|said| said.intent == Intent::Unknown) && !small_talk::is_no_answer(&prompt.request.message);
+    if pick.is_none() && !is_name {
+        return None;
+    }
     let earlier = understand::read(&before.content, &prompt.request.now);
     let is_it = |command: &&Command| matches!(&command.target, Some(Target::Named(words)) if *words == query);
     let command = earlier.commands.iter().find(is_it).or_else(|| {
         // The name was itself an answer to a question.
         earlier.commands.iter().find(|command| command.target.is_some())
     })?;
-    let target = Some(Target::Named(query));
-    Some(Wanted { command: Command { target, ..command.clone() }, pick: Some(pick) })
+    let name = if pick.is_some() { query } else { prompt.request.message.clone() };
+    Some(Wanted { command: Command { target: Some(Target::Named(name)), ..command.clone() }, pick })
 }
 
 /// Which of the options a short answer means.
@@ -74,7 +82,8 @@ fn choice(answer: &str, options: &[String]) -> Option<usize> {
 
 /// The missing piece, after "Could you provide more details about …?"
 fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
-    let missing = wording::read_missing(&asked.content)?;
+    let missing =
+        wording::read_missing(&asked.content).filter(|_| !small_talk::is_no_answer(&prompt.request.message))?;
     let (message, now) = (&prompt.request.message, &prompt.request.now);
     let said = prompt.request.reading.commands.first()?;
     // A new command is a new command.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tools::{Arguments, Tool};
 use understand::Target;
 
-use super::{Ask, Policy, Reply, matching};
+use super::{Ask, Look, Policy, Reply, matching};
 use crate::shown::{self, Mention};
 
 /// How many tasks one look sees.
@@ -50,13 +50,13 @@ pub(super) fn find(
     let found = match target {
         Target::Named(words) => named(policy, words, prefer, pick)?,
         Target::Position(place) => {
-            match placed(policy, |list| list.get(place.checked_sub(1)?), &format!("number {place}")) {
+            match placed(policy, |list| list.get(place.checked_sub(1)?), &format!("number {place}"))? {
                 // It may be the name of a task after all.
                 Found::None(words) => named(policy, &words, prefer, None)?,
                 found => found,
             }
         }
-        Target::Last => placed(policy, |list| list.last(), "the last one"),
+        Target::Last => placed(policy, |list| list.last(), "the last one")?,
         Target::It => match policy.last.clone() {
             Some(mention) => Found::One(Mention { completed: false, ..mention }),
             None => Found::Nothing,
@@ -90,13 +90,20 @@ fn several(policy: &mut Policy<'_>, targets: &[Target], prefer: Prefer) -> Resul
     })
 }
 
-fn placed(policy: &Policy<'_>, choose: impl Fn(&[Mention]) -> Option<&Mention>, name: &str) -> Found {
-    let list = shown::last_list(&policy.prompt.context.history);
-    match choose(&list) {
+/// By its place in the list shown last, or where none was shown, in the one that would be.
+fn placed(policy: &mut Policy<'_>, choose: impl Fn(&[Mention]) -> Option<&Mention>, name: &str) -> Result<Found, Ask> {
+    let mut list = shown::last_list(&policy.prompt.context.history);
+    if list.is_empty()
+        && let Some(spec) = policy.spec(Tool::List)
+        && let Reply::Done(data) = policy.call(spec, Arguments::new())?
+    {
+        list = data["tasks"].as_array().into_iter().flatten().filter_map(Mention::of).collect();
+    }
+    Ok(match choose(&list) {
         // It may have been opened again since.
         Some(mention) => Found::One(Mention { completed: false, ..mention.clone() }),
         None => Found::None(name.to_owned()),
-    }
+    })
 }
 
 /// A task that was mentioned: by its id, or where only its title is left, by that.
@@ -120,6 +127,9 @@ fn known(policy: &mut Policy<'_>, mention: Mention, prefer: Prefer) -> Result<Fo
 fn named(policy: &mut Policy<'_>, words: &str, prefer: Prefer, pick: Option<usize>) -> Result<Found, Ask> {
     let Some(list) = policy.spec(Tool::List) else { return Ok(Found::Failed) };
     let plain = matching::plain(words);
+    if let Some(found) = among_seen(policy, words, prefer, pick)? {
+        return Ok(found);
+    }
     let mut looks = Vec::with_capacity(2);
     if list.takes("query") && plain.chars().count() >= 2 {
         looks.push(Some(words));
@@ -127,23 +137,42 @@ fn named(policy: &mut Policy<'_>, words: &str, prefer: Prefer, pick: Option<usiz
     looks.push(None);
     for query in looks {
         let Some(tasks) = look(policy, query)? else { return Ok(Found::Failed) };
-        let all = matching::meant(tasks, words);
-        let mut chosen: Vec<_> = match prefer {
-            Prefer::OpenOnTie => all.iter().copied().filter(|task| prefer.takes(task)).collect(),
-            _ => matching::meant(tasks.iter().filter(|task| prefer.takes(task)), words),
-        };
-        if chosen.is_empty() {
-            chosen = all;
+        if let Some(found) = among(tasks, words, prefer, pick) {
+            return Ok(found);
         }
-        let mut mentions: Vec<_> = chosen.into_iter().filter_map(Mention::of).collect();
-        return Ok(match (mentions.len(), pick) {
-            (0, _) => continue,
-            (1, _) => mentions.pop().map_or(Found::Nothing, Found::One),
-            (n, Some(at)) if at < n => Found::One(mentions.swap_remove(at)),
-            _ => Found::Ambiguous(words.to_owned(), mentions),
-        });
     }
     Ok(Found::None(words.to_owned()))
+}
+
+/// In the list that was looked at for all commands of the message. What came in since is not in it.
+fn among_seen(policy: &mut Policy<'_>, words: &str, prefer: Prefer, pick: Option<usize>) -> Result<Option<Found>, Ask> {
+    if let Look::Once = policy.list {
+        let tasks = look(policy, None)?.unwrap_or_default();
+        policy.list = Look::Seen(tasks);
+    }
+    Ok(match policy.list {
+        Look::Seen(tasks) => among(tasks, words, prefer, pick),
+        _ => None,
+    })
+}
+
+/// What a name stands for among these; nothing where it stands for none of them.
+fn among(tasks: &[Value], words: &str, prefer: Prefer, pick: Option<usize>) -> Option<Found> {
+    let all = matching::meant(tasks, words);
+    let mut chosen: Vec<_> = match prefer {
+        Prefer::OpenOnTie => all.iter().copied().filter(|task| prefer.takes(task)).collect(),
+        _ => matching::meant(tasks.iter().filter(|task| prefer.takes(task)), words),
+    };
+    if chosen.is_empty() {
+        chosen = all;
+    }
+    let mut mentions: Vec<_> = chosen.into_iter().filter_map(Mention::of).collect();
+    match (mentions.len(), pick) {
+        (0, _) => None,
+        (1, _) => mentions.pop().map(Found::One),
+        (n, Some(at)) if at < n => Some(Found::One(mentions.swap_remove(at))),
+        _ => Some(Found::Ambiguous(words.to_owned(), mentions)),
+    }
 }
 
 /// The tasks whose words have `query` in them, or simply the first ones; nothing where the tool refuses.

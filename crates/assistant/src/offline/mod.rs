@@ -47,6 +47,16 @@ struct Policy<'a> {
     answered: usize,
     /// What "it" means at this point.
     last: Option<Mention>,
+    /// With many commands one look at the list serves all of them.
+    list: Look<'a>,
+}
+
+enum Look<'a> {
+    /// Each name is looked up by itself.
+    Each,
+    /// The first name looks at the list for all.
+    Once,
+    Seen(&'a [Value]),
 }
 
 /// A call that has no answer yet.
@@ -64,12 +74,16 @@ enum Reply<'a> {
 impl<'a> Policy<'a> {
     fn new(prompt: Prompt<'a>) -> Self {
         let last = shown::last_task(&prompt.context.history);
-        Self { prompt, answered: 0, last }
+        Self { prompt, answered: 0, last, list: Look::Each }
     }
 
     fn run(mut self) -> Result<String, Ask> {
         let mut sentences = Vec::new();
-        for wanted in &follow_up::commands(&self.prompt) {
+        let commands = follow_up::commands(&self.prompt);
+        if commands.iter().filter(|wanted| wanted.command.target.is_some()).count() > 2 {
+            self.list = Look::Once;
+        }
+        for wanted in &commands {
             sentences.extend(acts::carry_out(&mut self, wanted)?);
         }
         Ok(sentences.join("\n"))

@@ -80,9 +80,23 @@ struct HistoryMessage {
     /// ISO 8601; for display only.
     #[serde(rename = "timestamp")]
     _timestamp: Option<String>,
-    tool_calls: Option<Vec<ToolCall>>,
+    tool_calls: Option<Vec<HistoryCall>>,
     #[schema(value_type = Option<Object>)]
     pending: Option<Value>,
+}
+
+/// A record of a call, as far as the caller has kept it.
+#[derive(Clone, Deserialize, ToSchema)]
+struct HistoryCall {
+    tool_name: String,
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    parameters: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    result: Value,
+    error: Option<String>,
+    duration_ms: Option<u64>,
 }
 
 #[derive(Clone, Deserialize, ToSchema)]
@@ -198,7 +212,7 @@ pub(super) async fn run(request_id: RequestId, change: Change<Json<AgentRequest>
     let message = checks.finish(message)?;
     let mut context = AgentContext::new(user.clone(), history);
     if let Some(pending) = body.metadata.and_then(|metadata| metadata.pending) {
-        context.held = Held::from_outside(pending);
+        context.hold(pending);
     }
     let form = if dropped > 0 { Form::Document(agent_response_of_a_part) } else { Form::Document(agent_response) };
     let turn = Turn {
@@ -252,7 +266,9 @@ fn check_user(app: &App, user: &User, named: &str) -> Result<(), Problem> {
 
 fn check_agent_user(app: &App, user: &User, named: Option<&str>) -> Result<(), Problem> {
     let Some(named) = named else { return Ok(()) };
-    named.parse::<UserId>()?;
+    if app.in_force().verifier.is_some() {
+        named.parse::<UserId>()?;
+    }
     check_user(app, user, named)
 }
 
@@ -272,10 +288,17 @@ impl HistoryMessage {
             role,
             content,
             timestamp: clock.now(),
-            tool_calls: self.tool_calls.unwrap_or_default(),
+            tool_calls: self.tool_calls.unwrap_or_default().into_iter().map(ToolCall::from).collect(),
             pending: self.pending,
         });
         checks.finish(message)
+    }
+}
+
+impl From<HistoryCall> for ToolCall {
+    fn from(call: HistoryCall) -> Self {
+        let HistoryCall { tool_name, parameters, result, error, duration_ms } = call;
+        Self { tool_name, parameters, result, error, duration_ms: duration_ms.unwrap_or_default() }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `/api/data`: everything that belongs to the user who asks, out, in or gone (OPS-7).
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -172,6 +174,10 @@ pub(super) struct Import(Option<Document>);
 impl RequestBody for Import {
     fn limit(app: &App) -> usize {
         app.in_force().settings.max_import_bytes
+    }
+
+    fn patience(_: &App) -> Option<Duration> {
+        None
     }
 
     fn parse(parts: &Parts, bytes: &[u8]) -> Result<Self, Problem> {

@@ -1,14 +1,14 @@
 //! Turns that are under way on this node: what they have told so far, and whose turn is next.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use model::UserId;
 use model::conversation::Id;
 use store::idempotency::Reply;
-use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::sync::{Notify, OwnedMutexGuard};
 
 use super::sse::KEEP_ALIVE;
 
@@ -51,66 +51,72 @@ impl Turns {
 }
 
 /// What a turn has told so far; anybody may listen from any point.
+#[derive(Default)]
 pub(super) struct Live {
+    state: Mutex<State>,
+    /// Rung when something was added.
+    bell: Notify,
+}
+
+#[derive(Default)]
+struct State {
     /// Events as they go over the wire.
-    told: Mutex<Vec<Bytes>>,
-    /// How many there are.
-    count: watch::Sender<usize>,
+    told: Vec<Bytes>,
     /// Set once: the whole answer.
-    ended: watch::Sender<Option<Reply>>,
+    reply: Option<Reply>,
 }
 
 impl Live {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { told: Mutex::default(), count: watch::Sender::new(0), ended: watch::Sender::new(None) })
+        Arc::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn tell(&self, block: String) {
-        let count = {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.push(block.into());
-            told.len()
-        };
-        self.count.send_replace(count);
+        self.state().told.push(block.into());
+        self.bell.notify_waiters();
     }
 
     pub(super) fn count(&self) -> usize {
-        *self.count.borrow()
+        self.state().told.len()
     }
 
     pub(super) fn everything(&self) -> String {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.iter().map(|block| String::from_utf8_lossy(block)).collect()
+        self.state().told.iter().map(|block| String::from_utf8_lossy(block)).collect()
     }
 
     pub(super) fn end(&self, reply: Reply) {
-        self.ended.send_replace(Some(reply));
+        self.state().reply = Some(reply);
+        self.bell.notify_waiters();
     }
 
-    /// The answer, once it is there. `None`: the turn was lost.
-    pub(super) async fn reply(&self) -> Option<Reply> {
-        let mut ended = self.ended.subscribe();
-        ended.wait_for(Option::is_some).await.ok().and_then(|reply| reply.clone())
+    /// The answer, once it is there.
+    pub(super) async fn reply(&self) -> Reply {
+        loop {
+            // Listened for before it is looked for: nothing can come in between.
+            let rung = self.bell.notified();
+            if let Some(reply) = self.state().reply.clone() {
+                return reply;
+            }
+            rung.await;
+        }
     }
 
     /// The events after the first `seen`, as they come.
     pub(super) fn listen(self: Arc<Self>, seen: usize) -> Body {
-        let listener = self.listener(seen);
+        let listener = Listener { live: self, seen };
         Body::from_stream(futures::stream::unfold(listener, |mut listener| async move {
             let bytes = listener.next(KEEP_ALIVE_EVERY).await?;
             Some((Ok::<_, std::convert::Infallible>(bytes), listener))
         }))
     }
-
-    fn listener(self: Arc<Self>, seen: usize) -> Listener {
-        Listener { count: self.count.subscribe(), ended: self.ended.subscribe(), live: self, seen }
-    }
 }
 
 struct Listener {
     live: Arc<Live>,
-    count: watch::Receiver<usize>,
-    ended: watch::Receiver<Option<Reply>>,
     seen: usize,
 }
 
@@ -118,21 +124,19 @@ impl Listener {
     /// The next event, or a sign of life after so much silence.
     async fn next(&mut self, silence: Duration) -> Option<Bytes> {
         loop {
-            // Looked at first: what was told before the end is still to be sent.
-            let ended = self.ended.borrow_and_update().is_some();
-            self.count.mark_unchanged();
-            let block = self.live.told.lock().unwrap_or_else(PoisonError::into_inner).get(self.seen).cloned();
-            if let Some(block) = block {
-                self.seen += 1;
-                return Some(block);
+            let rung = self.live.bell.notified();
+            {
+                let state = self.live.state();
+                if let Some(block) = state.told.get(self.seen).cloned() {
+                    self.seen += 1;
+                    return Some(block);
+                }
+                if state.reply.is_some() {
+                    return None;
+                }
             }
-            if ended {
-                return None;
-            }
-            tokio::select! {
-                _ = self.count.changed() => {}
-                _ = self.ended.changed() => {}
-                () = tokio::time::sleep(silence) => return Some(Bytes::from_static(KEEP_ALIVE.as_bytes())),
+            if tokio::time::timeout(silence, rung).await.is_err() {
+                return Some(Bytes::from_static(KEEP_ALIVE.as_bytes()));
             }
         }
     }
@@ -147,7 +151,7 @@ mod tests {
         // CHAT-6
         let (live, short, long) = (Live::new(), Duration::from_millis(5), Duration::from_secs(60));
         live.tell("id: 1\n\n".to_owned());
-        let mut listener = live.clone().listener(0);
+        let mut listener = Listener { live: live.clone(), seen: 0 };
         assert_eq!(listener.next(long).await.unwrap(), "id: 1\n\n");
         assert_eq!(listener.next(short).await.unwrap(), KEEP_ALIVE);
         let late = tokio::spawn({
@@ -162,7 +166,11 @@ mod tests {
         assert_eq!(listener.next(long).await.unwrap(), "id: 3\n\n");
         assert_eq!(listener.next(long).await, None);
         late.await.unwrap();
-        assert_eq!(live.listener(2).next(long).await.unwrap(), "id: 3\n\n", "whoever comes later hears it too");
+        assert_eq!(
+            Listener { live, seen: 2 }.next(long).await.unwrap(),
+            "id: 3\n\n",
+            "whoever comes later hears it too"
+        );
     }
 
     #[tokio::test]

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event, Limits, Request};
+use axum::http::HeaderValue;
 use axum::response::Response;
 use model::User;
 use model::conversation::{Id, Message, Role};
@@ -173,7 +174,13 @@ fn render(form: Form, events: &[Event], told: &Told<'_>) -> store::Result<String
 
 fn respond(form: Form, reply: Reply, earlier: bool, seen: usize, ended: Ended) -> Response {
     let mut response = match form {
-        Form::Stream => sse::respond(sse::after(&reply.body, seen).to_owned().into()),
+        Form::Stream => {
+            let mut response = sse::respond(sse::after(&reply.body, seen).to_owned().into());
+            if earlier {
+                response.headers_mut().insert(change::REPLAYED, HeaderValue::from_static("true"));
+            }
+            response
+        }
         Form::Document(_) => change::respond(reply, earlier),
     };
     response.extensions_mut().insert(ended);

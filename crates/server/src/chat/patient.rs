@@ -93,14 +93,7 @@ async fn answer(form: Form, live: Arc<Live>, seen: usize) -> Response {
         response.extensions_mut().insert(Ended::later());
         return response;
     }
-    match live.reply().await {
-        Some(reply) => {
-            let mut response = respond(form, reply, false, seen, Ended::default());
-            response.extensions_mut().insert(Ended::later());
-            response
-        }
-        None => axum::response::IntoResponse::into_response(Problem::internal("a turn was lost")),
-    }
+    respond(form, live.reply().await, false, seen, Ended::later())
 }
 
 struct Task {

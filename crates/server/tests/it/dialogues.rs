@@ -184,6 +184,39 @@ async fn references_to_what_was_said() {
     assert!(response(&bench, "buy milk").await.starts_with("Do you really want to delete 'buy milk'?"));
     assert_eq!(response(&bench, "add a task").await, "Could you provide more details about what the task is?");
     assert_eq!(response(&bench, "buy stamps").await, "Got it! Added 'buy stamps' to your list. Anything else?");
+    for no in ["never mind", "no", "cancel", "what do you mean?", "hello", "yes delete", "help"] {
+        response(&bench, "add a task").await;
+        let (answer, calls) = say(&bench, no).await;
+        assert!(calls.is_empty(), "{no}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn positions_without_a_list() {
+    // AGENT-8
+    let bench = Bench::offline().await;
+    let missing = "Could you provide more details about which task you mean?";
+    assert_eq!(response(&bench, "delete it").await, missing);
+    response(&bench, "add buy milk").await;
+    response(&bench, "add buy bread").await;
+    assert_eq!(response(&bench, "the second one is done").await, "Great! I've marked 'buy bread' as complete.");
+    response(&bench, "show all tasks").await;
+    assert_eq!(response(&bench, "the second one is done").await, "'buy bread' is already complete.");
+}
+
+#[tokio::test]
+async fn too_much_at_once() {
+    // AGENT-4
+    let bench = Bench::offline().await;
+    let many: Vec<_> = (1..=12).map(|n| format!("add thing{n}")).collect();
+    let answer = response(&bench, &many.join(" and ")).await;
+    assert!(answer.contains("'thing9' and 'thing10' so far."), "what was done is told: {answer}");
+    assert_eq!(bench.titles(UserId::LOCAL).await.len(), 10);
+    let many: Vec<_> = (1..=7).map(|n| format!("delete thing{n}")).collect();
+    let answer = response(&bench, &many.join(". ")).await;
+    assert!(answer.starts_with("Do you really want to delete 'thing1', 'thing2'"), "one look serves all: {answer}");
+    response(&bench, "yes delete").await;
+    assert_eq!(bench.titles(UserId::LOCAL).await, ["thing8", "thing9", "thing10"]);
 }
 
 #[tokio::test]
@@ -198,7 +231,7 @@ async fn consent_is_exact_and_for_once() {
         response(&bench, "yes delete").await,
         "There's nothing waiting for your confirmation. What would you like to do?"
     );
-    for other in ["yes", "what happens if I say yes delete?", "no", "show my tasks", "yes delete all", "sure, go ahead"]
+    for other in ["yes", "yes delete?", "what happens if I say yes delete?", "no", "show my tasks", "yes delete all", "sure, go ahead"]
     {
         assert!(response(&bench, "delete the rent task").await.starts_with("Do you really want"));
         response(&bench, other).await;
@@ -277,6 +310,10 @@ async fn every_change_can_be_taken_back() {
     assert_eq!(response(&bench, "undo").await, "Undone! 'buy milk' is as before.");
     assert_eq!(response(&bench, "take that back").await, "Undone! 'buy milk' is off your list again.");
     assert!(bench.titles(UserId::LOCAL).await.is_empty());
+    response(&bench, "add see the dentist").await;
+    response(&bench, "set a reminder for the dentist task tomorrow at 9am").await;
+    assert_eq!(response(&bench, "undo that").await, "Undone! 'see the dentist' is without that reminder.");
+    assert_eq!(bench.titles(UserId::LOCAL).await, ["see the dentist"]);
 }
 
 #[tokio::test]

@@ -108,6 +108,12 @@ impl Bench {
         self.change(owner, move |tx, step| Box::pin(async move { store::tasks::delete(tx, step, id).await })).await
     }
 
+    pub async fn titles(&self, owner: UserId) -> Vec<String> {
+        let mut reader = self.store.reader().await.unwrap();
+        let page = store::tasks::list(&mut reader, owner, &model::task::Filter::default(), None, 200).await.unwrap();
+        page.rows.into_iter().map(|task| task.title).collect()
+    }
+
     pub async fn write<T, F>(&self, job: F) -> store::Result<T>
     where
         T: Send + 'static,

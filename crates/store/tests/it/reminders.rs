@@ -29,14 +29,21 @@ async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
     let (alice, bob, now) = (bench.alice, bench.bob, bench.now());
     let task = bench.add(alice, bench.titled("dentist")).await;
     let wanted = reminder(&bench, task.id);
-    let theirs = wanted.clone();
-    let refused = write!(bench, tx => reminders::create(tx, bob, &theirs, now));
-    assert!(matches!(refused, Err(Error::NotFound)));
-    let ours = wanted.clone();
-    let for_task = write!(bench, tx => reminders::create(tx, alice, &ours, now)).unwrap();
-    assert_eq!(for_task.title, "dentist");
-    assert_eq!(listed(&bench, alice).await, [wanted]);
+    let set = async |owner| {
+        let wanted = wanted.clone();
+        bench
+            .change(owner, move |tx, step| Box::pin(async move { reminders::create(tx, step, &wanted, now).await }))
+            .await
+    };
+    assert!(matches!(set(bob).await, Err(Error::NotFound)));
+    assert_eq!(set(alice).await.unwrap().title, "dentist");
+    assert_eq!(listed(&bench, alice).await, [wanted.clone()]);
     assert_eq!(listed(&bench, bob).await, []);
+    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    assert_eq!((undone.undone, undone.tasks.len()), (store::undo::Kind::Reminded, 1));
+    assert_eq!(listed(&bench, alice).await, [], "AGENT-13: the reminder goes, the task stays");
+    assert_eq!(bench.titles(alice).await, ["dentist"]);
+    set(alice).await.unwrap();
     write!(bench, tx => store::data::erase(tx, alice)).unwrap();
     assert_eq!(listed(&bench, alice).await, []);
 }
