@@ -25,6 +25,10 @@ pub(crate) struct Clause<'a> {
     foreign: bool,
     /// Whether it holds a word for a plan: a meeting, a game.
     plan: bool,
+    /// Whether a question mark ends it.
+    pub(crate) asked: bool,
+    /// Where the courtesies before it begin.
+    pub(crate) opening: usize,
     taken: Vec<bool>,
 }
 
@@ -45,7 +49,10 @@ impl<'a> Clause<'a> {
         let dates = dates::find(Scan { words, start, end, now });
         let foreign = (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
         let plan = (start..end).any(|i| words.is_one_of(i, scope::PLANS));
-        let mut clause = Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, taken };
+        let asked = (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
+        let opening = range.start;
+        let mut clause =
+            Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken };
         clause.nouns = clause.find_nouns();
         clause
     }

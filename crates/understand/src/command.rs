@@ -10,7 +10,7 @@ use crate::intent::{self, Act};
 use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
-use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, When};
+use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, Target, When};
 use crate::target;
 use crate::timing;
 use crate::update;
@@ -27,6 +27,7 @@ pub(crate) fn read(clause: &mut Clause) -> Command {
         Some((Act::Undo, confidence)) => Command::new(Intent::Undo, confidence),
         Some((Act::Create(form, body), confidence)) => create::read(clause, body, form, confidence),
         Some((Act::List(body), confidence)) => list(clause, body, confidence),
+        Some((Act::Check(from, to), confidence)) => check(clause, from, to, confidence),
         Some((Act::Complete(body, end), confidence)) => about(clause, Intent::CompleteTask, body, end, confidence),
         Some((Act::Delete(body, end), confidence)) => about(clause, Intent::DeleteTask, body, end, confidence),
         Some((Act::Update(change, from, to), confidence)) => update::read(clause, from..to, change, confidence),
@@ -53,6 +54,16 @@ fn about(clause: &mut Clause, intent: Intent, body: usize, end: usize, confidenc
     if command.target.is_none() {
         command.missing = Some(Missing::Target);
         command.confidence = confidence.min(0.8);
+    }
+    command
+}
+
+/// "is the report done?": the tasks that are named so, whatever their state.
+fn check(clause: &mut Clause, from: usize, to: usize, confidence: f64) -> Command {
+    let mut command = Command::new(Intent::ListTasks, confidence);
+    if let Some(Target::Named(name)) = target::read(clause, from..to, &mut command.filter) {
+        command.filter.text = Some(name);
+        command.filter.status = Some(StatusFilter::All);
     }
     command
 }

@@ -24,7 +24,7 @@ mod tokens;
 mod update;
 
 pub use json::to_json;
-pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, StatusFilter, Target, When};
+pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Target, When};
 
 use std::ops::Range;
 

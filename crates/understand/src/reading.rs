@@ -1,6 +1,6 @@
 //! What was read in an utterance: the commands it contains, each with its intent and the words that matter.
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use model::task::{Priority, Status};
 
 /// What somebody wants (S4's intents, reminders, and taking back).
@@ -51,6 +51,10 @@ pub struct Command {
     /// When the new task is due, what an update changes that to, when a reminder is to fire, or the day that a list's
     /// filter means by "tomorrow".
     pub when: Option<When>,
+    /// For an update: how far its date moves from where it is.
+    pub shift: Option<Shift>,
+    /// For an update or a reminder that says only a time of day; `when` is then its next occurrence.
+    pub clock: Option<Time>,
     /// An RRULE.
     pub recurrence: Option<String>,
     pub priority: Option<Priority>,
@@ -79,6 +83,8 @@ impl Command {
             title: None,
             description: None,
             when: None,
+            shift: None,
+            clock: None,
             recurrence: None,
             priority: None,
             tags: Vec::new(),
@@ -98,6 +104,14 @@ impl Command {
 pub enum When {
     Day(Date),
     Time(DateTime),
+}
+
+/// A move relative to the date that a task has; negative is earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shift {
+    pub months: i32,
+    pub days: i32,
+    pub minutes: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +159,8 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// Words to look for ("do I have anything about the dentist?").
     pub text: Option<String>,
+    /// Whether a limit was named that cannot be expressed here ("next week", "without a due date").
+    pub unsupported: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! holds one of them is not about tasks.
 
 use crate::clause::Clause;
-use crate::lexicon::Noun;
+use crate::lexicon::{self, Noun};
 use crate::phrases::{Phrases, phrases};
 
 pub(crate) const FOREIGN: Phrases = phrases!(
@@ -30,9 +30,38 @@ pub(crate) const FOREIGN: Phrases = phrases!(
 pub(crate) const PLANS: Phrases =
     phrases!("meeting | meetings | event | events | appointment | appointments | game | games | movie | movies");
 
+/// Whether what is to be added or created at `i` can be no task: "this song", "alarm for 7", "milk to my cart".
+pub(crate) fn is_elsewhere(clause: &Clause, i: usize) -> bool {
+    const THINGS: Phrases = phrases!(
+        "song | songs | music | playlist | playlists | album | albums | track | artist | radio | podcast | alarm | \
+         alarms | timer | timers | event | events | contact | contacts | tweet | message | messages | text | email | \
+         voicemail | video message | voice message | text message | station | calendar event | calendar entry"
+    );
+    const PLACES: Phrases = phrases!(
+        "playlist | playlists | calendar | calendars | contact | contacts | library | queue | cart | basket | \
+         favorites | favourites | spotify | pandora | account | radio | facebook | twitter | instagram | album | \
+         alarms | radio | station"
+    );
+    if clause.has_noun() {
+        return false;
+    }
+    let place = (i + 1..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "on" | "in" | "into"));
+    let placed = place.is_some_and(|to| (to + 1..clause.end.min(to + 5)).any(|k| PLACES.contains(clause.at(k))));
+    let start = (i..clause.end.min(i + 3))
+        .find(|k| !lexicon::is_article(clause.at(*k)) && clause.at(*k) != "new")
+        .unwrap_or(clause.end);
+    // "email" alone before a name is what is to be done: "email Bob".
+    let ends = |at: usize| start > i || !clause.words.is_word(at) || at >= clause.end || is_joint(clause.at(at));
+    placed || clause.phrase(start, THINGS).is_some_and(|n| ends(start + n))
+}
+
+fn is_joint(word: &str) -> bool {
+    matches!(word, "for" | "to" | "at" | "on" | "called" | "named" | "by" | "from" | "in")
+}
+
 /// Whether the word belongs to another trade.
 pub(crate) fn is_foreign(word: &str) -> bool {
-    FOREIGN.contains(word)
+    FOREIGN.contains(word) || PLANS.contains(word)
 }
 
 /// Whether a "list" in the clause is one of songs or of names.

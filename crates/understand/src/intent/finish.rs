@@ -1,6 +1,6 @@
 //! Verbs that end a task: deleting it, completing it, and saying that it is done.
 
-use super::{Act, Guess, verb_at};
+use super::{Act, Guess, mood, past, verb_at};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::lexicon;
@@ -71,6 +71,9 @@ pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
     if clause.is_elsewhere() || clause.at(i) == "close" && !noun {
         return None;
+    }
+    if mood::is_wish(clause, i) && !noun && i + 1 < clause.end {
+        return Some((Act::Create(crate::create::Form::Rest, i), 0.7));
     }
     let urgent = (i + 1..clause.end).any(|k| attributes::priority_at(clause, k).is_some());
     if clause.at(i) == "finish" && !noun && (!clause.dates.is_empty() || urgent) {
@@ -145,14 +148,25 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
     already(clause, i).or_else(|| is_done(clause, i))
 }
 
-/// "I already paid the rent": what was done names the task.
+/// "I already paid the rent", "called mom": what was done names the task.
 fn already(clause: &Clause, i: usize) -> Guess {
-    let n = clause.phrase(i, phrases!("i already | i've already | i have already | i just | i've just"))?;
-    let past = phrases!("bought | paid | sent | made | got | took | went | wrote | read | met | fed | cut | ran");
+    const LEADS: Phrases = phrases!(
+        "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
+         we've | we have | we already | just | already"
+    );
+    let n = clause.phrase(i, LEADS).unwrap_or(0);
+    let sure = matches!(clause.before(i + n), "already" | "just");
     let verb = clause.at(i + n);
-    let fits = past.contains(verb) || verb.ends_with("ed") && verb.len() > 3 && verb != "need";
-    (fits && i + n + 1 < clause.end && !clause.is_foreign() && clause.words.at(clause.end) != "?")
-        .then_some((Act::Complete(i + n + 1, clause.end), 0.6))
+    let chore = past::is_chore(verb);
+    let told = clause.has(phrases!("remind | alert | so | can you | could you | but | how | what | want"))
+        || !clause.dates.is_empty() && n == 0;
+    let past = chore && !told && clause.end - i <= 9 || sure && past::is_past(verb);
+    let removed = phrases!("removed | deleted | completed").contains(verb) && n > 0 && clause.has_noun() && !told;
+    // "paid" and its like need something that was paid, "called" somebody.
+    let object = i + n + 1 + past::particle(clause.at(i + n + 1));
+    let fits = (past || removed) && object < clause.end && !clause.is_foreign() && !clause.asked;
+    let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural);
+    (fits && !listed).then_some((Act::Complete(object, clause.end), if sure { 0.68 } else { 0.62 }))
 }
 
 fn is_done(clause: &Clause, i: usize) -> Guess {

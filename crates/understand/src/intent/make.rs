@@ -98,19 +98,10 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     if to_reminder(clause, i).is_some() {
         return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
     }
-    if clause.is_foreign() && elsewhere(clause, i) {
+    if scope::is_elsewhere(clause, i + 1) {
         return None;
     }
     Some((Act::Create(Form::Add, i + 1), if clause.has_noun() { 0.96 } else { 0.88 }))
-}
-
-/// "add this to my playlist", "add a contact": what is meant is no task.
-fn elsewhere(clause: &Clause, i: usize) -> bool {
-    let to = (i + 1..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "on" | "in" | "into"));
-    let place = to.is_some_and(|to| (to + 1..clause.end.min(to + 4)).any(|k| scope::is_foreign(clause.at(k))));
-    let thing = lexicon::is_article(clause.at(i + 1)) && scope::is_foreign(clause.at(i + 2))
-        || scope::is_foreign(clause.at(i + 1));
-    place || thing
 }
 
 /// "add … to the chores reminder" changes that reminder: where its name begins.
@@ -144,6 +135,9 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
 }
 
 pub(super) fn make(clause: &Clause, i: usize) -> Guess {
+    if clause.phrase(i, phrases!("have you | do you")).is_some() {
+        return None;
+    }
     if clause.at(i) == "do" {
         return (clause.at(i + 1) == "remind").then(|| remind(clause, i + 1))?;
     }
@@ -153,6 +147,13 @@ pub(super) fn make(clause: &Clause, i: usize) -> Guess {
         .or_else(|| made_due(clause, i))
         .or_else(|| made_of_noun(clause, i))
         .or_else(|| scheduled(clause, i))
+        .or_else(|| created(clause, i))
+}
+
+/// "create dentist appointment": said outright, so it is a task whatever its title is about.
+fn created(clause: &Clause, i: usize) -> Guess {
+    let named = clause.at(i) == "create" && i + 1 < clause.end && !clause.has_noun();
+    (named && !scope::is_elsewhere(clause, i + 1)).then_some((Act::Create(Form::Add, i + 1), 0.8))
 }
 
 fn made_of_noun(clause: &Clause, i: usize) -> Guess {

@@ -6,6 +6,8 @@ mod change;
 mod finish;
 mod fixed;
 mod make;
+mod mood;
+mod past;
 mod question;
 mod rest;
 
@@ -23,6 +25,8 @@ pub(crate) enum Act {
     Undo,
     Create(Form, usize),
     List(usize),
+    /// A question about one task.
+    Check(usize, usize),
     Complete(usize, usize),
     Delete(usize, usize),
     Update(Change, usize, usize),
@@ -34,9 +38,19 @@ pub(crate) enum Act {
 pub(crate) type Guess = Option<(Act, f64)>;
 
 pub(crate) fn decide(clause: &Clause) -> Guess {
-    if is_undo(clause) {
-        return Some((Act::Undo, 0.97));
+    if mood::wants_nothing(clause) {
+        return None;
     }
+    if is_undo(clause) {
+        return mood::checked(clause, Some((Act::Undo, 0.97)));
+    }
+    if let Some(guess) = mood::check(clause) {
+        return Some(guess);
+    }
+    mood::checked(clause, asked_for(clause))
+}
+
+fn asked_for(clause: &Clause) -> Guess {
     at(clause, clause.start)
         .or_else(|| question::read(clause))
         .or_else(|| rest::later(clause))

@@ -1,6 +1,6 @@
 //! Clauses whose command does not stand first, or that have no verb: "I'm tired, so please delete …", "my tasks".
 
-use super::{Act, Guess, at, verb_at};
+use super::{Act, Guess, at, mood, verb_at};
 use crate::clause::Clause;
 use crate::courtesy;
 use crate::create::Form;
@@ -142,8 +142,11 @@ const DOINGS: Phrases = phrases!(
     "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
      bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
      test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
-     charge | change"
+     charge | change | book | contact | organize | organise | schedule"
 );
+
+/// What somebody needs to do about other trades, and no engine here can do for them.
+const BOOKED: Phrases = phrases!("book a | book an | book the | book my | renew | pay the | pay my");
 
 /// Whether what is named at `i` can be done by somebody.
 pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {
@@ -153,17 +156,21 @@ pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {
 /// "Buy milk", "I have to call mom tomorrow": nothing asks for a task, but what is said is one. Errands are taken as
 /// they are, other doings only with a date or an urgency.
 pub(super) fn errand(clause: &Clause) -> Guess {
-    let i = clause.start;
-    let asked = clause.words.at(clause.end) == "?"
-        || matches!(clause.words.before(i), "i" | "we")
+    let i = clause.start + clause.phrase(clause.start, phrases!("i must | i should | we must")).unwrap_or(0);
+    let asked = clause.asked
+        || i == clause.start && matches!(clause.words.before(i), "i" | "we")
         || clause.has(phrases!("me | you | your | can i | how | what"));
     let urgent = (i + 1..clause.end).any(|k| crate::attributes::priority_at(clause, k).is_some());
     let deadline = clause.dates.iter().any(|found| clause.at(found.tokens.start) == "by");
-    if asked || clause.end - i < 2 || clause.is_foreign() && !deadline {
+    // "email Bob": the verb itself is of another trade, what it is about is not.
+    let other = clause.is_foreign() && (i + 1..clause.end).any(|k| scope::is_foreign(clause.at(k)));
+    let needed =
+        mood::is_need(clause, i) && (clause.has(BOOKED) || !other) && !matches!(clause.at(i + 1), "it" | "that");
+    if asked || clause.end - i < 2 || other && !deadline && !needed {
         return None;
     }
     let timed = !clause.dates.is_empty() || urgent;
     let errand = clause.phrase(i, ERRANDS).is_some();
-    (errand || timed && clause.phrase(i, DOINGS).is_some())
+    (errand || (timed || needed) && is_doing(clause, i))
         .then_some((Act::Create(Form::Rest, i), if timed { 0.6 } else { 0.5 }))
 }

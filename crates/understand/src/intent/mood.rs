@@ -1,0 +1,151 @@
+//! How something is said: asked about, forbidden or needed. Only what is asked for changes anything.
+
+use super::{Act, Guess, past, verb_at};
+use crate::clause::Clause;
+use crate::lexicon::{self, Verb};
+use crate::phrases::{Phrases, phrases};
+
+/// Whether the clause speaks about a change without wanting it: "don't delete …", "how do I delete a task?".
+pub(super) fn wants_nothing(clause: &Clause) -> bool {
+    forbids(clause) || asks_how(clause)
+}
+
+/// "don't delete the milk task", "no need to complete it"; not "don't forget to …", "don't remind me".
+fn forbids(clause: &Clause) -> bool {
+    const NOT: Phrases = phrases!(
+        "don't ever | don't you dare | don't | dont | do not | never | no need to | there's no need to | \
+         there is no need to | you should not | you shouldn't | you must not | you mustn't | i don't want to | \
+         i don't want you to | i do not want to | i do not want you to | i dont want to | i dont want you to | \
+         i didn't want to | i didn't ask you to | i don't need to | i do not need to | i don't need you to | \
+         you don't need to | you don't have to | please don't | let's not | can't"
+    );
+    let start = clause.start;
+    let Some(n) = clause.phrase(start, NOT) else { return false };
+    let verb = start + n + usize::from(matches!(clause.at(start + n), "yet" | "actually" | "just"));
+    match verb_at(clause, verb) {
+        Some(Verb::Delete) => !matches!(clause.at(verb), "stop"),
+        Some(
+            Verb::Complete
+            | Verb::Mark
+            | Verb::Change
+            | Verb::Rename
+            | Verb::Move
+            | Verb::Tag
+            | Verb::Reopen
+            | Verb::Add,
+        ) => true,
+        Some(Verb::Make) => clause.at(verb) == "create",
+        Some(Verb::Put | Verb::Take) => clause.has_noun(),
+        _ => false,
+    }
+}
+
+/// "how do I delete a task?", "have you ever deleted a task?", "should I delete milk?".
+fn asks_how(clause: &Clause) -> bool {
+    const HOW: Phrases = phrases!(
+        "how do i | how do you | how can i | how can you | how to | how would i | how should i | how does one | \
+         how could i | should i | shall i | do i need to | do i have to | why did you | did you | have you ever | \
+         have you | why would i | why should i | what if i | what happens if i | what happens when i | \
+         is it possible to | is there a way to | am i able to | do you know how to"
+    );
+    let start = if clause.at(clause.start).is_empty() { clause.opening } else { clause.start };
+    let Some((at, n)) = [clause.opening, start].iter().find_map(|i| Some((*i, clause.words.phrase(*i, HOW)?))) else {
+        return false;
+    };
+    let word = clause.words.at(at + n);
+    let you = matches!(clause.words.at(at), "have" | "did" | "why");
+    let base = word.strip_suffix('d').filter(|_| you).unwrap_or(word);
+    let changes = |word: &str| {
+        matches!(
+            lexicon::verb(word),
+            Some(
+                Verb::Delete
+                    | Verb::Complete
+                    | Verb::Mark
+                    | Verb::Change
+                    | Verb::Rename
+                    | Verb::Move
+                    | Verb::Tag
+                    | Verb::Reopen
+                    | Verb::Add
+            )
+        ) || word == "create"
+    };
+    let polite = matches!(clause.words.at(at), "is") && clause.has_noun() && !is_general(clause, at + n + 1);
+    let undo = matches!(word, "undo");
+    let got = you && clause.words.at(at) == "have" && word == "got";
+    !polite && (changes(word) || changes(base) || undo || got)
+}
+
+/// Whether the object at `i` is no particular task: "tasks", "a task".
+fn is_general(clause: &Clause, i: usize) -> bool {
+    let at = i + usize::from(matches!(clause.at(i), "a" | "an" | "any" | "some"));
+    let alone = |end: usize| clause.is_spent(end..clause.end);
+    clause.noun_at(at).is_some_and(|noun| alone(noun.end) && (noun.plural || at > i))
+}
+
+/// A change that is only asked about is none; a polite request ends in a question mark, too.
+pub(super) fn checked(clause: &Clause, guess: Guess) -> Guess {
+    let (act, _) = guess?;
+    if !clause.asked {
+        return guess;
+    }
+    let body = match act {
+        Act::Complete(from, to) if from == clause.start => return Some((Act::Check(from, to), 0.8)),
+        Act::Complete(from, _) | Act::Delete(from, _) | Act::Update(_, from, _) => from,
+        Act::Undo => clause.start + 1,
+        _ => return guess,
+    };
+    let said = |phrases: Phrases| (clause.opening..body).any(|i| clause.words.phrase(i, phrases).is_some());
+    let begged = (clause.opening..clause.words.len().min(clause.end + 4))
+        .any(|i| crate::courtesy::is_please(clause.words.at(i)) || i >= clause.end && clause.words.at(i) == "you");
+    let asks_you = said(phrases!("you | u"));
+    let general = match act {
+        Act::Undo => clause.end <= clause.start + 1,
+        _ => is_general(clause, body),
+    };
+    let told = said(phrases!(", | ; | . | instead of | rather than"));
+    (begged || asks_you && !general || told).then_some(guess).flatten()
+}
+
+/// Whether "I want to", "I'd like to" or a need stands before the verb at `i`.
+pub(super) fn is_wish(clause: &Clause, i: usize) -> bool {
+    let before = |n: usize| i.checked_sub(n).map_or("", |k| clause.words.at(k));
+    is_need(clause, i) || before(1) == "to" && matches!(before(2), "want" | "like" | "going" | "wish")
+}
+
+/// Whether "I need to", "I have to" and their like stand before the verb at `i`.
+pub(super) fn is_need(clause: &Clause, i: usize) -> bool {
+    let before = |n: usize| i.checked_sub(n).map_or("", |k| clause.words.at(k));
+    let to = before(1) == "to"
+        && matches!(before(2), "need" | "have" | "got" | "has")
+        && !matches!(before(3), "you" | "not");
+    to || matches!(before(1), "must" | "gotta" | "should") && matches!(before(2), "i" | "we")
+}
+
+/// "is the report done?", "did I finish the report?", "have I called mom?": a look at one task.
+pub(super) fn check(clause: &Clause) -> Guess {
+    const DONE: Phrases = phrases!(
+        "done | complete | completed | finished | done yet | finished yet | completed yet | been done | \
+         been completed | been finished | already done | checked off | still open | still pending | pending"
+    );
+    let i = clause.start;
+    if matches!(clause.at(i), "is" | "are" | "was" | "were" | "has" | "have") && clause.at(i + 1) != "there" {
+        let (at, _) = clause.seek(i + 2, DONE).filter(|(at, n)| at + n == clause.end)?;
+        let vague = phrases!("it | that | this | everything | all | any | anything | what | i | we | you | they");
+        let plural = clause.nouns_in(i..at).any(|noun| noun.plural);
+        let fits = !vague.contains(clause.at(i + 1)) && !plural && !clause.is_foreign() && at <= i + 8;
+        return fits.then_some((Act::Check(i + 1, at), 0.82));
+    }
+    let n = clause.phrase(i, phrases!("did i already | did i | have i already | have i | did we | have we"))?;
+    let verb = clause.at(i + n);
+    let did = matches!(clause.at(i), "did");
+    let done = matches!(verb, "finish" | "complete" | "finished" | "completed")
+        || did && super::is_doing(clause, i + n)
+        || !did && past::is_chore(verb);
+    let object = i + n + 1 + past::particle(clause.at(i + n + 1));
+    let plural = clause.nouns_in(object..clause.end).any(|noun| noun.plural);
+    let vague = phrases!("it | that | anything | something | everything | today | yesterday | what");
+    let fits = done && object < clause.end && !plural && !clause.is_foreign() && !vague.contains(clause.at(object));
+    fits.then_some((Act::Check(object, clause.end), 0.8))
+}
