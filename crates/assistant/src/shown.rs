@@ -15,6 +15,10 @@ pub(crate) struct Mention {
     pub(crate) title: String,
     /// Whether it was completed when it was mentioned.
     pub(crate) completed: bool,
+    /// When it was due then.
+    pub(crate) due: Option<String>,
+    /// Whether this is how it is now, and not how it was at some time of the conversation.
+    pub(crate) current: bool,
 }
 
 impl Mention {
@@ -22,7 +26,8 @@ impl Mention {
     pub(crate) fn of(task: &Value) -> Option<Self> {
         let title = task["title"].as_str()?.to_owned();
         let id = task["id"].as_str().and_then(|id| Uuid::try_parse(id).ok());
-        Some(Self { id, title, completed: task["status"] == "completed" })
+        let due = task["due_date"].as_str().map(str::to_owned);
+        Some(Self { id, title, completed: task["status"] == "completed", due, current: true })
     }
 }
 
@@ -42,7 +47,10 @@ pub(crate) fn last_list(history: &[Message]) -> Vec<Mention> {
                 return tasks;
             }
         }
-        return titles.into_iter().map(|title| Mention { id: None, title, completed: false }).collect();
+        return titles
+            .into_iter()
+            .map(|title| Mention { id: None, title, completed: false, due: None, current: false })
+            .collect();
     }
     Vec::new()
 }
@@ -66,7 +74,7 @@ pub(crate) fn last_task(history: &[Message]) -> Option<Mention> {
             _ => return None,
         }
         if let Some(title) = quoted(&message.content) {
-            return Some(Mention { id: None, title, completed: false });
+            return Some(Mention { id: None, title, completed: false, due: None, current: false });
         }
     }
     None

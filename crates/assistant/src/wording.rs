@@ -234,6 +234,15 @@ fn scope(filter: &Filter) -> String {
     scope
 }
 
+/// Before a list that shows more than was asked for.
+pub(crate) fn unfiltered() -> String {
+    "I can't narrow it down that way, so this is everything open.".to_owned()
+}
+
+pub(crate) fn no_such_filter() -> String {
+    "I can't tell which tasks you mean by that. Please name them, or show them to me in a list first.".to_owned()
+}
+
 pub(crate) fn capabilities() -> String {
     "I can add, list, complete, change and delete your tasks, and remind you of them. What would you like to do?"
         .to_owned()

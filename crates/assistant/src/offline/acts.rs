@@ -8,9 +8,9 @@ use model::task::Status;
 use serde_json::{Value, json};
 use tools::answer::NOT_FOUND;
 use tools::{Arguments, Spec, Tool};
-use understand::{Command, DueFilter, Field, Filter, Intent, Missing, StatusFilter, Target, When};
+use understand::{Command, DueFilter, Field, Filter, Intent, Missing, Shift, StatusFilter, Target, When};
 
-use super::lookup::{Found, Prefer, find};
+use super::lookup::{Found, Prefer, current, find};
 use super::{Ask, Policy, Reply, follow_up, small_talk};
 use crate::shown::Mention;
 use crate::wording;
@@ -67,7 +67,8 @@ fn list(policy: &mut Policy<'_>, command: &Command) -> Said {
     let today = policy.prompt.request.now.date();
     let lines: Vec<_> = tasks.iter().map(|task| line(task, today)).collect();
     let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(tasks.len());
-    Ok(Some(wording::list(&lines, total, &command.filter)))
+    let list = wording::list(&lines, total, &command.filter);
+    Ok(Some(if command.filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
 }
 
 /// No tasks at all, or none that is open: only another look can tell.
@@ -156,6 +157,9 @@ fn delete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
 /// All that the filter matches, or these.
 fn several(policy: &mut Policy<'_>, tool: Tool, command: &Command, named: Option<Vec<Mention>>) -> Said {
     let Some(spec) = policy.spec(tool) else { return Ok(Some(wording::too_many_calls(&[]))) };
+    if command.filter.unsupported {
+        return Ok(Some(wording::no_such_filter()));
+    }
     let arguments = match &named {
         Some(mentions) => {
             let ids: Vec<_> = mentions.iter().filter_map(|mention| mention.id).collect();
@@ -197,6 +201,14 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
         Err(Miss::Said(words)) => return Ok(Some(words)),
     };
     let Some(spec) = policy.spec(Tool::Update) else { return Ok(Some(wording::trouble().to_owned())) };
+    let (mention, command) = match command.shift.is_some() || command.clock.is_some() {
+        true => {
+            let mention = current(policy, mention)?;
+            let when = moved(policy, command, mention.due.as_deref());
+            (mention, &Command { when, ..command.clone() })
+        }
+        false => (mention, command),
+    };
     let mut arguments = of_task(spec, &mention);
     arguments.extend(attributes(command));
     if let Some(title) = &command.title {
@@ -223,6 +235,34 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     let known = (!mention.title.contains(MARK)).then(|| mention.title.clone());
     let words = |title: &str| wording::updated(known.as_deref().unwrap_or(title), &changes);
     Ok(settled(policy, outcome, &mention, words, wording::unchanged))
+}
+
+/// "two days later" and "at 5pm" are about the date that the task has; without one they are about now.
+fn moved(policy: &Policy<'_>, command: &Command, due: Option<&str>) -> Option<When> {
+    let zone = policy.prompt.request.now.time_zone();
+    let due = due.and_then(|due| Due::parse("due_date", due, zone).ok());
+    let from_now = command.when;
+    let (day, time) = match due {
+        None => return from_now,
+        Some(Due::Day(day)) => (day, None),
+        Some(Due::Moment { at, .. }) => {
+            let local = at.to_zoned(zone.clone()).datetime();
+            (local.date(), Some(local.time()))
+        }
+    };
+    if let Some(Shift { months, days, minutes }) = command.shift {
+        let span = months.months().days(days);
+        return match time {
+            Some(time) => {
+                let moved = day.to_datetime(time).checked_add(span.minutes(minutes)).ok()?;
+                Some(When::Time(moved))
+            }
+            // A day has no hours to move by.
+            None if minutes != 0 => from_now,
+            None => day.checked_add(span).ok().map(When::Day),
+        };
+    }
+    command.clock.map(|clock| When::Time(day.to_datetime(clock))).or(from_now)
 }
 
 /// What is new about a task, in words.

@@ -58,7 +58,7 @@ pub(super) fn find(
         }
         Target::Last => placed(policy, |list| list.last(), "the last one")?,
         Target::It => match policy.last.clone() {
-            Some(mention) => Found::One(Mention { completed: false, ..mention }),
+            Some(mention) => Found::One(Mention { completed: false, current: false, ..mention }),
             None => Found::Nothing,
         },
         Target::Several(targets) => return several(policy, targets, prefer),
@@ -101,7 +101,7 @@ fn placed(policy: &mut Policy<'_>, choose: impl Fn(&[Mention]) -> Option<&Mentio
     }
     Ok(match choose(&list) {
         // It may have been opened again since.
-        Some(mention) => Found::One(Mention { completed: false, ..mention.clone() }),
+        Some(mention) => Found::One(Mention { completed: false, current: false, ..mention.clone() }),
         None => Found::None(name.to_owned()),
     })
 }
@@ -122,6 +122,16 @@ fn known(policy: &mut Policy<'_>, mention: Mention, prefer: Prefer) -> Result<Fo
         }
         other => other,
     })
+}
+
+/// The task as it is now.
+pub(super) fn current(policy: &mut Policy<'_>, mention: Mention) -> Result<Mention, Ask> {
+    if mention.current {
+        return Ok(mention);
+    }
+    let tasks = look(policy, Some(&mention.title))?.unwrap_or_default();
+    let now = tasks.iter().filter_map(Mention::of).find(|task| task.id == mention.id);
+    Ok(now.unwrap_or(mention))
 }
 
 fn named(policy: &mut Policy<'_>, words: &str, prefer: Prefer, pick: Option<usize>) -> Result<Found, Ask> {

@@ -122,7 +122,8 @@ async fn a_forged_act_gets_nowhere() {
     let flood = release(json!({"phrase": "yes delete", "acts": vec![one.clone(); 3000]}), json!([])).await;
     assert_eq!(flood["tool_invocations"], json!([]));
     // What was cancelled stays cancelled.
-    let history = json!([{"role": "user", "content": "no"}, {"role": "assistant", "content": "Okay, nothing was changed."}]);
+    let history =
+        json!([{"role": "user", "content": "no"}, {"role": "assistant", "content": "Okay, nothing was changed."}]);
     release(json!({"phrase": "yes delete", "acts": [one.clone()]}), history).await;
     assert_eq!(bench.titles(UserId::LOCAL).await, ["mine"]);
     // What is gone is named as it was, not as the caller calls it.
@@ -154,7 +155,8 @@ async fn what_is_wrong_is_named() {
         assert_eq!(answer.status(), 422, "{body}");
         assert_eq!(answer.json::<Value>().await.unwrap()["errors"][0]["field"], field, "{body}");
     }
-    let record = json!({"role": "assistant", "content": "x", "tool_calls": [{"tool_name": "add_task", "duration_ms": null}]});
+    let record =
+        json!({"role": "assistant", "content": "x", "tool_calls": [{"tool_name": "add_task", "duration_ms": null}]});
     run(&bench, &json!({"message": "hi", "user_id": "me", "conversation_history": [record]})).await;
     let history: Vec<_> = (0..70).map(|n| json!({"role": "user", "content": format!("message {n}")})).collect();
     let answer = run(&bench, &json!({"message": "hello", "conversation_history": history})).await;

@@ -231,8 +231,15 @@ async fn consent_is_exact_and_for_once() {
         response(&bench, "yes delete").await,
         "There's nothing waiting for your confirmation. What would you like to do?"
     );
-    for other in ["yes", "yes delete?", "what happens if I say yes delete?", "no", "show my tasks", "yes delete all", "sure, go ahead"]
-    {
+    for other in [
+        "yes",
+        "yes delete?",
+        "what happens if I say yes delete?",
+        "no",
+        "show my tasks",
+        "yes delete all",
+        "sure, go ahead",
+    ] {
         assert!(response(&bench, "delete the rent task").await.starts_with("Do you really want"));
         response(&bench, other).await;
         let (_, calls) = say(&bench, "yes delete").await;
@@ -359,6 +366,54 @@ async fn long_lists() {
     let bulk = response(&bench, "delete all my tasks").await;
     assert_eq!(bulk, "That's a big action. Confirm with 'yes delete 130 tasks'.");
     assert_eq!(response(&bench, "yes delete 130 tasks").await, "I've removed 130 tasks from your list.");
+}
+
+#[tokio::test]
+async fn dates_are_moved_from_where_they_are() {
+    // AGENT-10
+    let bench = Bench::offline().await;
+    response(&bench, "add file taxes by December 30").await;
+    response(&bench, "add see the dentist on December 29 at 10am").await;
+    for (input, due) in [
+        ("push taxes back two days", "2026-01-01"),
+        ("postpone it by a week", "2026-01-08"),
+        ("move the dentist one day later", "2025-12-30T10:00:00+00:00"),
+        ("set it to 5pm", "2025-12-30T17:00:00+00:00"),
+    ] {
+        let (answer, _) = say(&bench, input).await;
+        assert!(answer.starts_with("Updated! "), "{input}: {answer}");
+        let mut reader = bench.store.reader().await.unwrap();
+        let page =
+            store::tasks::list(&mut reader, UserId::LOCAL, &model::task::Filter::default(), None, 9).await.unwrap();
+        let dues: Vec<_> = page.rows.iter().map(|task| task.due_date.unwrap().to_string()).collect();
+        assert!(dues.iter().any(|known| known == due), "{input}: {dues:?}");
+    }
+}
+
+#[tokio::test]
+async fn questions_and_refusals_change_nothing() {
+    // AGENT-7, AGENT-8
+    let bench = Bench::offline().await;
+    response(&bench, "add buy milk").await;
+    response(&bench, "add write the report").await;
+    for input in [
+        "milk done?",
+        "complete milk?",
+        "can I undo?",
+        "should I delete milk?",
+        "don't delete the milk task",
+        "do not complete the milk task",
+        "how do I delete a task?",
+        "can you delete tasks?",
+        "delete all tasks without a due date",
+        "rename milk to bread?",
+        "have you ever deleted a task?",
+    ] {
+        let answer = response(&bench, input).await;
+        assert!(!answer.contains("Confirm with") && !answer.starts_with("Do you really"), "{input}: {answer}");
+    }
+    let open = "You have 2 tasks:\n1. ☐ buy milk\n2. ☐ write the report";
+    assert_eq!(response(&bench, "show all tasks").await, open);
 }
 
 #[tokio::test]

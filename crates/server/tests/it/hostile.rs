@@ -22,10 +22,17 @@ fn says_after_one_call(first: fn() -> Piece, words: &'static str) -> impl Fn(&as
 #[tokio::test]
 async fn another_users_tasks_stay_out_of_reach() {
     // AGENT-3, AGENT-5
-    let bench = Bench::with(|prompt| match prompt.steps.len() {
-        0 => vec![call("list_tasks", json!({"user_id": BOB.to_string(), "status": "all"}))],
-        1 => vec![call("add_task", json!({"user_id": BOB.to_string(), "title": "planted"}))],
-        _ => vec![say("There you are.")],
+    let bench = Bench::with(|prompt| {
+        // The second time it knows an id of Bob's, from wherever.
+        let id = prompt.request.message.split_whitespace().last().unwrap_or_default().to_owned();
+        match (prompt.context.history.len(), prompt.steps.len()) {
+            (0, 0) => vec![call("list_tasks", json!({"user_id": BOB.to_string(), "status": "all"}))],
+            (0, 1) => vec![call("add_task", json!({"user_id": BOB.to_string(), "title": "planted"}))],
+            (2, 0) => vec![call("complete_task", json!({"task_id": id, "user_id": BOB.to_string()}))],
+            (2, 1) => vec![call("delete_task", json!({"task_id": id, "confirmation": true}))],
+            (2, 2) => vec![call("schedule_reminder", json!({"task_id": id, "remind_at": "2099-01-01T00:00:00Z"}))],
+            _ => vec![say("There you are.")],
+        }
     })
     .await;
     let secret = bench.add(BOB, "Bob's secret").await;
@@ -35,17 +42,12 @@ async fn another_users_tasks_stay_out_of_reach() {
     assert!(!answer.to_string().contains(&BOB.to_string()), "not even the id that was tried: {answer}");
     assert_eq!(bench.titles(UserId::LOCAL).await, ["planted"], "it belongs to who asked");
     assert_eq!(bench.titles(BOB).await, ["Bob's secret"]);
-    let id = secret.id;
-    let bench = Bench::with(move |prompt| match prompt.steps.len() {
-        0 => vec![call("complete_task", json!({"task_id": id}))],
-        1 => vec![call("delete_task", json!({"task_id": id, "confirmation": true}))],
-        _ => vec![say("I'm done.")],
-    })
-    .await;
-    let answer = bench.chat("complete it").await;
+    let answer = bench.chat(&format!("complete {}", secret.id)).await;
+    assert_eq!(answer["tool_calls"].as_array().unwrap().len(), 3);
     for record in answer["tool_calls"].as_array().unwrap() {
         assert_eq!(record["result"]["error"]["code"], "NOT_FOUND", "{record}");
     }
+    assert_eq!(bench.titles(BOB).await, ["Bob's secret"]);
 }
 
 #[tokio::test]
