@@ -137,6 +137,7 @@ fn remind(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     let found = timing::choose(clause, body..clause.end, body);
     if let Some(found) = found {
         command.when = found.when(clause.now);
+        command.clock = found.clock(clause.now);
         let minutes = found.parts.repeat.as_ref().and_then(|repeat| match repeat.frequency {
             Frequency::Minutely => Some(repeat.interval),
             Frequency::Hourly => Some(repeat.interval * 60),

@@ -7,6 +7,7 @@ use crate::{Command, DueFilter, Field, Intent, Missing, StatusFilter, Target, Wh
 
 mod moods;
 mod more;
+mod moves;
 mod random;
 
 fn now() -> jiff::Zoned {

@@ -6,13 +6,16 @@ use jiff::Zoned;
 
 use crate::clause::Clause;
 use crate::dates::Found;
-use crate::reading::Command;
+use crate::reading::{Command, Intent};
 
 /// Writes the date and the repetition into the command.
 pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
     if let Some(found) = dates {
         command.when = found.when(now);
         command.recurrence = found.rule();
+        if matches!(command.intent, Intent::UpdateTask | Intent::ScheduleReminder) {
+            command.clock = found.clock(now);
+        }
     }
 }
 

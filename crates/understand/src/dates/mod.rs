@@ -17,13 +17,14 @@ use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use jiff::Zoned;
-use jiff::civil::{Date, DateTime, Weekday};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 
 use crate::reading::When;
 use crate::tokens::Words;
 use clock::Clock;
 use day::Which;
 use names::Part;
+pub(crate) use offset::shift as distance;
 pub(crate) use repeat::{Frequency, Repeat};
 
 /// A stretch of an utterance with everything a reader of dates needs to know.
@@ -128,6 +129,12 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn when(&self, now: &Zoned) -> Option<When> {
         resolve::when(&self.parts, now)
+    }
+
+    /// The time of day, where nothing else is said.
+    pub(crate) fn clock(&self, now: &Zoned) -> Option<Time> {
+        let alone = !self.parts.names_day() && self.parts.instant.is_none();
+        self.parts.clock.filter(|_| alone).and_then(|clock| resolve::clock(clock, self.parts.part, now))
     }
 
     pub(crate) fn rule(&self) -> Option<String> {

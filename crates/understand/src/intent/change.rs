@@ -5,13 +5,17 @@ use model::task::Priority;
 use super::{Act, Guess};
 use crate::clause::Clause;
 use crate::lexicon::Verb;
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use crate::update::Change;
+
+pub(super) const DISTANCES: Phrases =
+    phrases!("minutes | minute | hour | hours | day | days | week | weeks | month | months | year | years | fortnight");
 
 pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     let noun = clause.has_noun();
     let next = clause.at(i + 1);
-    if clause.is_elsewhere() || !noun && is_other(clause, i) {
+    let field = clause.phrase(i + 1, phrases!("the time of | the time for | the date of | the name of | the title of"));
+    if clause.is_elsewhere() && field.is_none() || !noun && is_other(clause, i) {
         return None;
     }
     if matches!(clause.at(i), "prioritize" | "prioritise") {
@@ -22,8 +26,7 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     }
     let known = matches!(next, "it" | "that" | "this") || clause.words.is_quoted(i + 1);
     let to = clause.has(phrases!("to | by | until | till | for | with | from"));
-    let moved = verb == Verb::Move
-        && clause.has(phrases!("minutes | minute | hour | hours | day | days | week | weeks | month"));
+    let moved = verb == Verb::Move && clause.has(DISTANCES);
     let confidence = match (noun, !clause.dates.is_empty() || known || moved, to) {
         (true, _, _) => 0.95,
         (_, true, true) => 0.85,

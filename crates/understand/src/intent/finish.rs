@@ -15,7 +15,8 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     if let Some((field, after)) = cleared_field(clause, i + 1) {
-        return Some((Act::Update(Change::Clear(field), after, clause.end), 0.9));
+        let end = (after..clause.end).find(|k| clause.at(*k).ends_with("'s")).map_or(clause.end, |k| k + 1);
+        return Some((Act::Update(Change::Clear(field), after, end), 0.9));
     }
     if matches!(clause.at(i), "stop" | "undo" | "silence" | "void") {
         let reminding = clause.has_noun() || clause.has(phrases!("reminding | remind | alerting"));
@@ -49,7 +50,9 @@ fn is_remind(clause: &Clause, i: usize) -> bool {
 
 /// "the due date from …": the field to empty and where the task is named.
 fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
-    let at = i + usize::from(lexicon::is_article(clause.at(i)));
+    let owned = (i..clause.end.min(i + 6)).find(|k| clause.at(*k).ends_with("'s"));
+    let article = usize::from(lexicon::is_article(clause.at(i)) || clause.at(i) == "its");
+    let at = owned.map_or(i + article, |k| k + 1);
     let fields = [
         (Field::Due, phrases!("due date | deadline | due time")),
         (Field::Description, phrases!("description | notes | note | details")),
@@ -57,6 +60,10 @@ fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
         (Field::Tags, phrases!("tags | tag | labels")),
     ];
     let (field, n) = fields.iter().find_map(|(field, names)| clause.phrase(at, *names).map(|n| (*field, n)))?;
+    // "remove its due date", "remove the due date": of the task in hand.
+    if at + n == clause.end && article + usize::from(owned.is_some()) > 0 && !matches!(clause.at(at), "note" | "tag") {
+        return Some((field, owned.map_or(clause.end, |_| i)));
+    }
     let (of, m) = clause.seek(at + n, phrases!("from | of | for | on | off")).filter(|(of, _)| *of <= at + n + 1)?;
     Some((field, of + m))
 }
