@@ -34,6 +34,16 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         "not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
          uncompleted | outstanding | remaining | undone | active | left to do"
     );
+    const DATELESS: Phrases = phrases!(
+        "without a due date | without due date | without due dates | without a deadline | without deadline | \
+         without a date | with no due date | with no due dates | with no deadline | with no date | \
+         that have no due date | no due date"
+    );
+    if let Some(n) = clause.phrase(i, DATELESS) {
+        filter.unsupported = true;
+        clause.take(i..i + n);
+        return i + n;
+    }
     const OVERDUE: Phrases = phrases!("overdue | past due | over due | late");
     if let Some(n) = clause.phrase(i, PENDING).filter(|_| clause.at(i) != "open" || i > clause.start) {
         filter.status = Some(StatusFilter::Pending);
@@ -81,6 +91,7 @@ fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     }
     clause.take(found.tokens.clone());
     filter.due = due_filter(clause, &found);
+    filter.unsupported |= filter.due.is_none();
 }
 
 fn due_filter(clause: &Clause, found: &crate::dates::Found) -> Option<DueFilter> {

@@ -40,6 +40,9 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
         "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
         "and" | "then" | "," | "also" | "plus" | "&" | "but" => {
             let next = after_links(words, i);
+            if marks_on(words, start, i, next) {
+                return Some(next);
+            }
             joined_command(words, start, i, next).then_some(next)
         }
         _ => None,
@@ -86,7 +89,8 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
         return false;
     }
     let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
-    let asked = courtesy > next || (link..next).any(|i| words.at(i) == "then");
+    let then = (link..next).any(|i| words.at(i) == "then");
+    let asked = courtesy > next || then;
     let named = names_task(words, courtesy + 1);
     // "Add milk, delete bread": nothing opened a sentence that could go on with a verb.
     let plain = exact(words.at(first)) == Some(Verb::Add) && !(first..link).any(|i| matches!(words.at(i), "to" | ":"));
@@ -98,14 +102,29 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
             named && asked || named && matches!(word, "create" | "set") && !creates || named && word == "create"
         }
         Verb::Show => matches!(word, "show" | "list" | "display") && (words.at(courtesy + 1) == "me" || named),
-        Verb::Mark => word == "mark" && marks_done(words, courtesy + 1) && words.at(courtesy + 1) != "it" || named,
+        Verb::Mark => {
+            word == "mark" && marks_done(words, courtesy + 1) && (then || words.at(courtesy + 1) != "it") || named
+        }
         Verb::Delete => {
             word != "stop" && word != "clear" && word != "drop" && (!creates || named || asked)
                 || word == "clear" && named
         }
-        Verb::Complete | Verb::Change | Verb::Move => named || (asked || !creates) && words.at(courtesy + 1) != "it",
+        Verb::Complete | Verb::Change | Verb::Move => {
+            named || (asked || !creates) && (then || words.at(courtesy + 1) != "it")
+        }
         Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
         Verb::Put | Verb::Take => false,
+    }
+}
+
+/// "mark the first as done and the second as urgent": the verb is said once.
+fn marks_on(words: &Words, start: usize, link: usize, next: usize) -> bool {
+    let first = courtesy::after(words, start, (start + 16).min(words.len()));
+    let as_in = |range: Range<usize>| range.into_iter().any(|i| words.at(i) == "as");
+    let named = matches!(words.at(next), "the" | "my" | "task" | "number" | "#" | "it") || words.is_quoted(next);
+    matches!(words.at(first), "mark" | "the" | "my") && as_in(first..link) && named && {
+        let end = (next..next + 8).find(|i| matches!(words.at(*i), "and" | "," | "")).unwrap_or(next + 8);
+        as_in(next..end.max(next + 1)) || as_in(next..next + 6)
     }
 }
 

@@ -9,6 +9,7 @@ mod moods;
 mod more;
 mod moves;
 mod random;
+mod several;
 
 fn now() -> jiff::Zoned {
     "2025-12-21T12:00:00Z[UTC]".parse().unwrap()

@@ -65,7 +65,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Words that do not belong to the number or day before them.
-fn is_small(word: &str) -> bool {
+pub(crate) fn is_small(word: &str) -> bool {
     phrases!(
         "to | for | and | on | at | in | with | please | about | because | that | if | when | so | or | by | from | \
          is | of | thanks | thank | until | till | then | but | instead | rather | not | as | i | my | the | \
@@ -334,8 +334,17 @@ fn can_begin(words: &Words, i: usize) -> bool {
          father's | fathers | good | easter"
     );
     let word = words.at(i);
+    if is_domain(words, i) {
+        return false;
+    }
     let built = word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
     built || words.is_one_of(i, FIRST) || word.len() >= 6 && is_name(word)
+}
+
+/// "monday.com" is an address.
+fn is_domain(words: &Words, i: usize) -> bool {
+    const ENDS: Phrases = phrases!("com | org | net | io | co | app | dev | ai | de | uk | eu");
+    words.touches_next(i) && words.at(i + 1) == "." && words.touches_next(i + 1) && words.is_one_of(i + 2, ENDS)
 }
 
 /// A long name of a day or a month, perhaps with a slip.

@@ -14,7 +14,7 @@ pub(super) const DISTANCES: Phrases =
 pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     let noun = clause.has_noun();
     let next = clause.at(i + 1);
-    let field = clause.phrase(i + 1, phrases!("the time of | the time for | the date of | the name of | the title of"));
+    let field = clause.phrase(i + 1, phrases!("the time of | the time for | the date of | the title of"));
     if clause.is_elsewhere() && field.is_none() || !noun && is_other(clause, i) {
         return None;
     }

@@ -14,6 +14,9 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "cancel" && i + 1 >= clause.end {
         return None;
     }
+    if clause.at(i) == "kill" && !clause.has_noun() {
+        return None;
+    }
     if let Some((field, after)) = cleared_field(clause, i + 1) {
         let end = (after..clause.end).find(|k| clause.at(*k).ends_with("'s")).map_or(clause.end, |k| k + 1);
         return Some((Act::Update(Change::Clear(field), after, end), 0.9));
@@ -108,6 +111,7 @@ pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
         return Some(guess);
     }
     match clause.at(i) {
+        "scratch" if !clause.is_foreign() && i + 1 < clause.end => Some((Act::Delete(i + 1, clause.end), 0.7)),
         "tick" if !clause.is_foreign() && i + 1 < clause.end => Some((Act::Complete(i + 1, clause.end), 0.75)),
         "mark" if clause.has_noun() => Some((Act::Complete(i + 1, clause.end), 0.7)),
         "check" if clause.has_noun() => Some((Act::List(i + 1), 0.85)),
@@ -165,10 +169,13 @@ fn already(clause: &Clause, i: usize) -> Guess {
     let sure = matches!(clause.before(i + n), "already" | "just");
     let verb = clause.at(i + n);
     let chore = past::is_chore(verb);
+    if !chore && !sure && !phrases!("removed | deleted | completed").contains(verb) {
+        return None;
+    }
     let told = clause.has(phrases!("remind | alert | so | can you | could you | but | how | what | want"))
         || !clause.dates.is_empty() && n == 0;
     let past = chore && !told && clause.end - i <= 9 || sure && past::is_past(verb);
-    let removed = phrases!("removed | deleted | completed").contains(verb) && n > 0 && clause.has_noun() && !told;
+    let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
     // "paid" and its like need something that was paid, "called" somebody.
     let object = i + n + 1 + past::particle(clause.at(i + n + 1));
     let fits = (past || removed) && object < clause.end && !clause.is_foreign() && !clause.asked;
@@ -178,7 +185,7 @@ fn already(clause: &Clause, i: usize) -> Guess {
 
 fn is_done(clause: &Clause, i: usize) -> Guess {
     const ENDS: Phrases = phrases!(
-        "is done | are done | is complete | are complete | is completed | are completed | is finished | \
+        "as done | as complete | as completed | as finished | is done | are done | is complete | are complete | is completed | are completed | is finished | \
          are finished | was done | has been done | have been done | has been completed | have been completed | \
          is already done | done"
     );

@@ -42,7 +42,12 @@ fn stated(clause: &Clause, i: usize) -> Guess {
         return Some((Act::Update(Change::Replace(at), i, end), 0.65));
     }
     let (at, priority) = attributes::closing_priority(clause, i + 1)?;
+    // "… and the second as high priority": what goes before is marked, too.
+    if clause.at(at) == "as" && at > i + 1 && matches!(clause.at(i), "the" | "my" | "task" | "number" | "#" | "it") {
+        return Some((Act::Update(Change::Priority(priority), i, end), 0.8));
+    }
     let statement = matches!(clause.before(at), "is" | "are")
+        && verb_at(clause, i) != Some(Verb::Delete)
         && at <= i + 6
         && !matches!(clause.at(i), "what" | "which" | "who" | "how" | "it" | "this");
     (statement && !clause.is_foreign()).then_some((Act::Update(Change::Priority(priority), i, at - 1), 0.6))
