@@ -38,9 +38,13 @@ pub(crate) fn read(clause: &mut Clause) -> Command {
     }
 }
 
-/// One task of a list of new ones.
-pub(crate) fn item(clause: &mut Clause) -> Command {
+/// One task of a list.
+pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Command {
     let start = clause.start;
+    if intent != Intent::CreateTask {
+        let end = clause.end;
+        return about(clause, intent, start, end, 0.85);
+    }
     create::read(clause, start, Form::Add, 0.93)
 }
 

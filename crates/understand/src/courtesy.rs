@@ -29,7 +29,7 @@ const OPENINGS: Phrases = phrases!(
      it's time to | time to | i think i need to | i think you should | you must | i'll need you to | \
      i really need to | i also need to | i just want to | i just need to | i would really like you to | \
      i would like for you to | i'd like for you to | i would like you to | i'd like you to | i want you to | \
-     i need you to | i would like to | i'd like to | i wish to | i want to | i need to | i have to | i gotta | \
+     i need you to | i would like to | i'd like to | i wish to | i want to | i need to | i have to | we need to | we have to | oops | i mean | i meant | sorry | i gotta | \
      i got to | i've got to | id like you to | id like to | would you mind | would you be able to | \
      are you able to | would it be possible to | is it possible to | is there a way to | could you | can you | \
      would you | will you | can u | could u | can we | could we | can i | could i | may i | do me a favor and | \

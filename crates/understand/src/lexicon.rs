@@ -188,6 +188,8 @@ fn to_do(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
 }
 
 pub(crate) fn is_article(word: &str) -> bool {
-    phrases!("a | an | the | my | our | this | that | these | those | your | his | her | their | some | any | another")
-        .contains(word)
+    phrases!(
+        "a | an | the | my | our | this | that | these | those | your | its | his | her | their | some | any | another"
+    )
+    .contains(word)
 }

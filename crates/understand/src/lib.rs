@@ -36,8 +36,9 @@ use tokens::Words;
 /// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
     let words = Words::new(text);
-    if let Some(items) = bullets::items(&words) {
-        let commands = items.into_iter().map(|item| command::item(&mut Clause::new(&words, item, now))).collect();
+    if let Some((intent, items)) = bullets::items(&words) {
+        let item = |range| command::item(&mut Clause::new(&words, range, now), intent);
+        let commands = items.into_iter().map(item).collect();
         return Reading { commands };
     }
     let mut commands: Vec<Command> = Vec::new();
@@ -51,7 +52,7 @@ pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
         // "add milk", and on the next line "- eggs".
         let listed = commands.last().is_some_and(|last| last.intent == Intent::CreateTask);
         if command.intent == Intent::Unknown && listed && bullets::is_item(&words, range.start) {
-            command = command::item(&mut Clause::new(&words, range.clone(), now));
+            command = command::item(&mut Clause::new(&words, range.clone(), now), Intent::CreateTask);
         }
         remark = is_remark(&command).then_some(range.start);
         add(&mut commands, command);

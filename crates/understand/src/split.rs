@@ -11,8 +11,8 @@ use crate::tokens::{Kind, Words};
 
 pub(crate) fn clauses(words: &Words) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    let mut start = 0;
-    let mut i = 0;
+    let mut start = after_number(words, 0);
+    let mut i = start;
     while i < words.len() {
         match boundary(words, start, i) {
             Some(next) => {
@@ -34,7 +34,7 @@ pub(crate) fn clauses(words: &Words) -> Vec<Range<usize>> {
 /// Where the next command begins, if one ends at `i`.
 fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
     if words.kind(i) == Some(Kind::Break) {
-        return Some(i + 1);
+        return Some(after_number(words, i + 1));
     }
     match words.at(i) {
         "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
@@ -47,6 +47,13 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
         }
         _ => None,
     }
+}
+
+/// "2. add eggs": where the command of a numbered line begins.
+fn after_number(words: &Words, i: usize) -> usize {
+    let number = !words.at(i).is_empty() && words.at(i).len() <= 2 && words.at(i).bytes().all(|b| b.is_ascii_digit());
+    let numbered = number && matches!(words.at(i + 1), "." | ")") && exact(words.at(i + 2)).is_some();
+    if numbered { i + 2 } else { i }
 }
 
 fn ends_sentence(words: &Words, i: usize) -> bool {
@@ -121,11 +128,9 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
 fn marks_on(words: &Words, start: usize, link: usize, next: usize) -> bool {
     let first = courtesy::after(words, start, (start + 16).min(words.len()));
     let as_in = |range: Range<usize>| range.into_iter().any(|i| words.at(i) == "as");
-    let named = matches!(words.at(next), "the" | "my" | "task" | "number" | "#" | "it") || words.is_quoted(next);
-    matches!(words.at(first), "mark" | "the" | "my") && as_in(first..link) && named && {
-        let end = (next..next + 8).find(|i| matches!(words.at(*i), "and" | "," | "")).unwrap_or(next + 8);
-        as_in(next..end.max(next + 1)) || as_in(next..next + 6)
-    }
+    let end = (next..next + 8).find(|i| matches!(words.at(*i), "and" | "," | "")).unwrap_or(next + 8);
+    let verb = exact(words.at(next)).is_some() || words.at(next) == "then";
+    words.at(first) == "mark" && as_in(first..link) && !verb && as_in(next..end)
 }
 
 /// "On my list, add …": what stands before is no command.

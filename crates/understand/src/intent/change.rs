@@ -31,6 +31,12 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
         (true, _, _) => 0.95,
         (_, true, true) => 0.85,
         (_, true, false) | (_, false, true) => 0.65,
+        _ if clause
+            .phrase(i + 1, phrases!("the due date | the deadline | the priority | the description"))
+            .is_some() =>
+        {
+            0.65
+        }
         _ if phrases!("postpone | reschedule | snooze | delay | defer").contains(clause.at(i)) => 0.65,
         _ => return None,
     };
@@ -42,7 +48,8 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
 /// Without a word for a task these speak of something else: "switch to …", "convert …", "change that".
 fn is_other(clause: &Clause, i: usize) -> bool {
     let verb = phrases!("switch | swap | convert | fix | correct | replace").contains(clause.at(i));
-    let nothing = clause.at(i + 1) == "to" || i + 2 >= clause.end;
+    let later = phrases!("postpone | reschedule | snooze | delay | defer").contains(clause.at(i));
+    let nothing = clause.at(i + 1) == "to" || i + 2 >= clause.end && !(later && i + 1 < clause.end);
     let way = clause.phrase(i + 1, phrases!("the way | your | you | on | the subject | the topic")).is_some();
     verb && !clause.words.is_quoted(i + 1) || nothing || way
 }

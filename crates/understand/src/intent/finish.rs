@@ -1,5 +1,7 @@
 //! Verbs that end a task: deleting it, completing it, and saying that it is done.
 
+use model::task::Priority;
+
 use super::{Act, Guess, mood, past, verb_at};
 use crate::attributes;
 use crate::clause::Clause;
@@ -20,6 +22,10 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     if let Some((field, after)) = cleared_field(clause, i + 1) {
         let end = (after..clause.end).find(|k| clause.at(*k).ends_with("'s")).map_or(clause.end, |k| k + 1);
         return Some((Act::Update(Change::Clear(field), after, end), 0.9));
+    }
+    if let Some(n) = clause.phrase(i + 1, phrases!("the priority of | the priority from | the priority | its priority"))
+    {
+        return Some((Act::Update(Change::Priority(Priority::Medium), i + 1 + n, clause.end), 0.8));
     }
     if matches!(clause.at(i), "stop" | "undo" | "silence" | "void") {
         let reminding = clause.has_noun() || clause.has(phrases!("reminding | remind | alerting"));
@@ -54,6 +60,10 @@ fn is_remind(clause: &Clause, i: usize) -> bool {
 /// "the due date from …": the field to empty and where the task is named.
 fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
     let owned = (i..clause.end.min(i + 6)).find(|k| clause.at(*k).ends_with("'s"));
+    let i = i + clause
+        .phrase(i, phrases!("all of | all"))
+        .filter(|_| clause.has(phrases!("tags | labels | notes")))
+        .unwrap_or(0);
     let article = usize::from(lexicon::is_article(clause.at(i)) || clause.at(i) == "its");
     let at = owned.map_or(i + article, |k| k + 1);
     let fields = [
@@ -178,7 +188,7 @@ fn already(clause: &Clause, i: usize) -> Guess {
     let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
     // "paid" and its like need something that was paid, "called" somebody.
     let object = i + n + 1 + past::particle(clause.at(i + n + 1));
-    let fits = (past || removed) && object < clause.end && !clause.is_foreign() && !clause.asked;
+    let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && n > 0) && !clause.asked;
     let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural);
     (fits && !listed).then_some((Act::Complete(object, clause.end), if sure { 0.68 } else { 0.62 }))
 }

@@ -43,7 +43,7 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     }
     let (at, priority) = attributes::closing_priority(clause, i + 1)?;
     // "… and the second as high priority": what goes before is marked, too.
-    if clause.at(at) == "as" && at > i + 1 && matches!(clause.at(i), "the" | "my" | "task" | "number" | "#" | "it") {
+    if clause.at(at) == "as" && at > i && verb_at(clause, i).is_none() && !super::is_doing(clause, i) {
         return Some((Act::Update(Change::Priority(priority), i, end), 0.8));
     }
     let statement = matches!(clause.before(at), "is" | "are")
@@ -60,6 +60,10 @@ fn now_due(clause: &Clause, i: usize) -> Option<usize> {
          add | create | put | note | remember | todo | task | reminder | make | set | tell | show | list | new"
     );
     let date = clause.dates.last().filter(|found| found.tokens.end == clause.end)?;
+    let it = clause.phrase(i, phrases!("it's due | it's now due | it is due | that's due | that is due"));
+    if let Some(n) = it.filter(|n| matches!(date.tokens.start.abs_diff(i + n), 0 | 1)) {
+        return (!clause.asked && i + n <= clause.end).then_some(i);
+    }
     let (at, n) = clause.seek(i + 1, phrases!("is now due | is due | are now due | are due"))?;
     let closes = date.tokens.start == at + n || date.tokens.start + 1 == at + n;
     let told = clause.has(phrases!("remind | alert | because | since | so | and"));

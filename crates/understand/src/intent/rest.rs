@@ -147,7 +147,8 @@ const DOINGS: Phrases = phrases!(
 );
 
 /// What somebody needs to do about other trades, and no engine here can do for them.
-const BOOKED: Phrases = phrases!("book a | book an | book the | book my | renew | pay the | pay my");
+const BOOKED: Phrases =
+    phrases!("book a | book an | book the | book my | renew | pay the | pay my | change the | change my");
 
 /// Whether what is named at `i` can be done by somebody.
 pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {

@@ -75,6 +75,8 @@ fn a_value_that_is_none_renames_nothing() {
         ("set the report's priority to banana", "report"),
         ("set the due date of x to banana", "x"),
         ("rename milk", "milk"),
+        ("set status of x to banana", "x"),
+        ("change the due date of milk", "milk"),
     ] {
         let command = update(text);
         assert_eq!((command.target, command.missing), (named(target), Some(Missing::Change)), "{text}");
@@ -102,6 +104,13 @@ fn due_dates_are_stated_and_removed() {
     ] {
         let command = update(text);
         assert_eq!((command.target, command.clear), (target, vec![Field::Due]), "{text}");
+    }
+    assert_eq!(update("it's due friday").target, Some(Target::It));
+    assert_eq!(update("remove the priority of x").priority, Some(model::task::Priority::Medium));
+    let untagged = update("remove all tags from x");
+    assert_eq!((untagged.target, untagged.clear), (named("x"), vec![Field::Tags]));
+    for text in ["tag it home", "change its tags to home", "change x's tags to home"] {
+        assert_eq!(update(text).tags, ["home"], "{text}");
     }
     assert_eq!(update("add #home to x").tags, ["home"]);
     assert_eq!(update("tag x with home").tags, ["home"]);

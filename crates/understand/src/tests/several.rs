@@ -51,11 +51,27 @@ fn lists_of_new_tasks() {
         ("todos:\n[ ] milk\n[x] eggs\n[ ] bread", ["milk", "eggs", "bread"]),
         ("add these: milk, eggs and bread", ["milk", "eggs", "bread"]),
         ("add milk\n- eggs\n- bread", ["milk", "eggs", "bread"]),
+        ("add milk; eggs; bread", ["milk", "eggs", "bread"]),
+        ("1. add milk\n2. add eggs\n3. add bread", ["milk", "eggs", "bread"]),
+        ("add to my list:\n- milk\n- eggs\n- bread", ["milk", "eggs", "bread"]),
     ] {
         let commands = all(text);
         assert!(commands.iter().all(|command| command.intent == Intent::CreateTask), "{text}");
         let titles: Vec<&str> = commands.iter().filter_map(|command| command.title.as_deref()).collect();
         assert_eq!(titles, wanted, "{text}");
+    }
+}
+
+#[test]
+fn lists_of_tasks_to_delete_or_complete() {
+    for (text, intent) in [
+        ("delete these:\n- milk\n- eggs", Intent::DeleteTask),
+        ("complete the following:\n1. milk\n2. eggs", Intent::CompleteTask),
+    ] {
+        let commands = all(text);
+        let targets: Vec<Option<Target>> = commands.iter().map(|command| command.target.clone()).collect();
+        assert!(commands.iter().all(|command| command.intent == intent), "{text}");
+        assert_eq!(targets, [named("milk"), named("eggs")], "{text}");
     }
 }
 
@@ -78,6 +94,7 @@ fn corrections_and_courtesies() {
         ("complete mom, I mean the report", Intent::CompleteTask, "report"),
         ("delete milk, no wait, bread", Intent::DeleteTask, "bread"),
         ("no, delete mom instead", Intent::DeleteTask, "mom"),
+        ("oops, I meant delete bread", Intent::DeleteTask, "bread"),
         (
             "please, if it's not too much trouble, would you kindly mark the milk task as completed?",
             Intent::CompleteTask,
@@ -132,7 +149,9 @@ fn what_no_filter_can_say_is_not_guessed() {
     for text in ["show tasks for this week", "show tasks for tomorrow", "show my tasks", "show tasks for Friday"] {
         assert!(!one(text).filter.unsupported, "{text}");
     }
-    assert_eq!(one("delete all tasks due next week").missing, Some(Missing::Target));
+    for text in ["delete all tasks due next week", "move all tasks due next week to friday"] {
+        assert_eq!(one(text).missing, Some(Missing::Target), "{text}");
+    }
     assert_eq!(one("which tasks did I finish?").filter.status, Some(StatusFilter::Completed));
 }
 

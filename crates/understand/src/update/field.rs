@@ -23,7 +23,7 @@ pub(super) enum Kind {
 pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> (Range<usize>, Option<Kind>) {
     const FIELDS: Phrases = phrases!(
         "priority | description | due date | deadline | title | name | status | date and time | date | time | \
-         due time | details | notes | note"
+         due time | details | notes | note | tags | labels"
     );
     let limit = range.end.min(range.start + 8);
     let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));
@@ -57,11 +57,17 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
 fn set(clause: &Clause, name: &str, value: Range<usize>, command: &mut Command) {
     match name {
         "priority" => command.priority = value.clone().find_map(|i| level(clause.at(i))),
+        "tags" | "labels" => command.tags = super::names(clause, value),
         "title" | "name" => command.title = Some(clause.rest(value)).filter(|title| !title.is_empty()),
         "status" => {
             let done = phrases!("done | complete | completed | finished");
-            let completed = value.clone().any(|i| done.contains(clause.at(i)));
-            command.status = Some(if completed { Status::Completed } else { Status::Pending });
+            let open = phrases!("not | pending | open | todo | incomplete | undone | unfinished | active");
+            let says = |words: Phrases| value.clone().any(|i| words.contains(clause.at(i)));
+            command.status = match (says(open), says(done)) {
+                (true, _) => Some(Status::Pending),
+                (_, true) => Some(Status::Completed),
+                _ => None,
+            };
         }
         _ => {
             let quoted = value.len() == 1 && clause.words.is_quoted(value.start);

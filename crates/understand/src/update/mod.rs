@@ -94,7 +94,7 @@ fn finish(command: &mut Command, bare: bool) {
         command.target = Some(Target::It);
         command.confidence = command.confidence.min(0.85);
     }
-    if command.target.is_none() {
+    if command.target.is_none() || command.target == Some(Target::All) && command.filter.unsupported {
         command.missing = Some(Missing::Target);
     }
     if command.missing.is_some() {
@@ -138,6 +138,11 @@ fn tagged(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Ra
     {
         command.tags = names(clause, range.start..at);
         return at + n..range.end;
+    }
+    if matches!(clause.at(range.start), "it" | "that" | "this") && clause.words.is_word(range.start + 1) {
+        let start = range.start + 1;
+        command.tags = names(clause, start + clause.phrase(start, phrases!("with | as")).unwrap_or(0)..range.end);
+        return range.start..start;
     }
     if let Some((at, n)) = clause.seek(range.start, phrases!("with | as | :")) {
         command.tags = names(clause, at + n..range.end);
