@@ -198,7 +198,8 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// "watch Saturday Night Live": days in a row of capitals that goes on are part of a name.
+/// "watch Saturday Night Live": days in a row of capitals that goes on are part of a name. So are "call April" and
+/// "Black Friday".
 fn is_name(words: &Words, start: usize, end: usize, found: &Found) -> bool {
     let tokens = found.tokens.clone();
     let capital = |i: usize| {
@@ -209,7 +210,20 @@ fn is_name(words: &Words, start: usize, end: usize, found: &Found) -> bool {
     let goes_on = words.is_word(tokens.end) && tokens.end < end && capital(tokens.end);
     let plain = tokens.start > start && small(tokens.start - 1) && !matches!(words.before(tokens.start), "me" | "us");
     let named = tokens.start + usize::from(words.at(tokens.start) == "the")..tokens.end;
-    goes_on && plain && !named.is_empty() && named.into_iter().all(capital) && !dates::is_small(words.at(tokens.end))
+    let before = words.before(tokens.start);
+    let called = tokens.len() == 1
+        && match words.at(tokens.start) {
+            "april" | "may" | "june" | "august" => {
+                matches!(before, "call" | "meet" | "ask" | "email" | "text" | "tell" | "phone" | "message" | "with")
+            }
+            _ => matches!(before, "black" | "cyber" | "taco" | "giving" | "palm" | "ash" | "fat" | "bowl" | "casual"),
+        };
+    called
+        || goes_on
+            && plain
+            && !named.is_empty()
+            && named.into_iter().all(capital)
+            && !dates::is_small(words.at(tokens.end))
 }
 
 /// Marks that are dropped at the ends of a title.

@@ -10,7 +10,7 @@ use crate::intent::{self, Act};
 use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
-use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, Target, When};
+use crate::reading::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
 use crate::target;
 use crate::timing;
 use crate::update;
@@ -95,6 +95,10 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
         command.when = clause.now.date().tomorrow().ok().map(When::Day);
     }
     command.filter.text = searched(clause, body);
+    if clause.has(filter::EXCEPTIONS) {
+        command.filter = Filter { unsupported: true, ..Filter::default() };
+        command.when = None;
+    }
     if command.filter.unsupported {
         command.confidence = command.confidence.min(0.45);
     }
@@ -152,7 +156,7 @@ fn ends_compound(clause: &Clause, i: usize) -> bool {
 fn remind(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     let mut command = Command::new(Intent::ScheduleReminder, confidence);
     command.repeat_count = times(clause, body);
-    take_repeating(clause, body);
+    timing::take_repeating(clause, body);
     let found = timing::choose(clause, body..clause.end, body);
     if let Some(found) = found {
         command.when = found.when(clause.now);
@@ -185,18 +189,6 @@ fn other_repeat(clause: &mut Clause, body: usize) -> Option<Repeat> {
     let found = clause.dates.iter().find(apart).cloned()?;
     clause.take(found.tokens.clone());
     found.parts.repeat
-}
-
-/// Takes "repeating" before "every hour".
-fn take_repeating(clause: &mut Clause, body: usize) {
-    let words = phrases!("and repeat it | and repeat | repeating | repeated | repeat | recurring");
-    let repeats = |i: usize| clause.date_at(i).is_some_and(|found| found.parts.repeat.is_some());
-    let at =
-        (body..clause.end).find_map(|i| clause.phrase(i, words).map(|n| i..i + n).filter(|said| repeats(said.end)));
-    if let Some(said) = at {
-        let comma = usize::from(said.start > body && clause.at(said.start - 1) == ",");
-        clause.take(said.start - comma..said.end);
-    }
 }
 
 /// "3 times", taken with the comma before it.

@@ -10,6 +10,13 @@ use crate::clause::Clause;
 use crate::dates::Day;
 use crate::reading::{DueFilter, Filter, StatusFilter, When};
 
+/// What leaves something out; no filter can.
+pub(crate) const EXCEPTIONS: Phrases = phrases!(
+    "except | except for | other than | apart from | aside from | excluding | everything but | all but | \
+     not urgent | not important | not high priority | not low priority | not tagged | not due | not about | \
+     aren't urgent | aren't important | aren't due | aren't tagged | aren't high priority"
+);
+
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     due(clause, range.clone(), filter);
     let mut tags = attributes::tags(clause, range.start, range.end);
@@ -90,7 +97,9 @@ fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
         return;
     }
     clause.take(found.tokens.clone());
-    filter.due = due_filter(clause, &found);
+    let open =
+        found.tokens.clone().any(|i| matches!(clause.at(i), "before" | "after" | "until" | "till" | "since" | "by"));
+    filter.due = if open { None } else { due_filter(clause, &found) };
     filter.unsupported |= filter.due.is_none();
 }
 

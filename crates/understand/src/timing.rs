@@ -19,6 +19,18 @@ pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
     }
 }
 
+/// Takes "repeating" before "every hour".
+pub(crate) fn take_repeating(clause: &mut Clause, body: usize) {
+    let words = crate::phrases::phrases!("and repeat it | and repeat | repeating | repeated | repeat | recurring");
+    let repeats = |i: usize| clause.date_at(i).is_some_and(|found| found.parts.repeat.is_some());
+    let at =
+        (body..clause.end).find_map(|i| clause.phrase(i, words).map(|n| i..i + n).filter(|said| repeats(said.end)));
+    if let Some(said) = at {
+        let comma = usize::from(said.start > body && clause.at(said.start - 1) == ",");
+        clause.take(said.start - comma..said.end);
+    }
+}
+
 /// The date of a stretch: that after `prefer`, a deadline ("by …"), or the first. Others complete it; what
 /// contradicts it stays where it is, as part of the title.
 pub(crate) fn choose(clause: &mut Clause, range: Range<usize>, prefer: usize) -> Option<Found> {

@@ -16,7 +16,8 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "cancel" && i + 1 >= clause.end {
         return None;
     }
-    if clause.at(i) == "kill" && !clause.has_noun() {
+    let errand = clause.at(i) == "kill" || clause.at(i) == "drop" && clause.at(i + 1) == "off";
+    if errand && !clause.has_noun() {
         return None;
     }
     if let Some((field, after)) = cleared_field(clause, i + 1) {

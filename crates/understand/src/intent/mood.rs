@@ -2,6 +2,7 @@
 
 use super::{Act, Guess, past, verb_at};
 use crate::clause::Clause;
+use crate::filter;
 use crate::lexicon::{self, Verb};
 use crate::phrases::{Phrases, phrases};
 
@@ -12,16 +13,11 @@ pub(super) fn wants_nothing(clause: &Clause) -> bool {
 
 /// "delete everything except milk": no filter says what is left over, and a wrong one would do harm.
 fn excludes(clause: &Clause) -> bool {
-    const BUT: Phrases = phrases!(
-        "except | except for | other than | apart from | aside from | excluding | everything but | all but | \
-         not urgent | not important | not high priority | not low priority | not tagged | not due | not about | \
-         aren't urgent | aren't important | aren't due | aren't tagged | aren't high priority"
-    );
     let ends = matches!(verb_at(clause, clause.start), Some(Verb::Delete | Verb::Complete | Verb::Mark | Verb::Move))
         || clause.phrase(clause.start, phrases!("get rid of")).is_some();
     let many = clause.nouns_in(clause.start..clause.end).any(|noun| noun.plural)
         || clause.has(phrases!("all | everything | every"));
-    ends && many && clause.has(BUT)
+    ends && many && clause.has(filter::EXCEPTIONS)
 }
 
 /// "don't delete the milk task", "no need to complete it"; not "don't forget to …", "don't remind me".

@@ -108,7 +108,14 @@ fn corrections_and_courtesies() {
 
 #[test]
 fn names_that_look_like_dates_stay_in_the_title() {
-    for text in ["monday.com review", "midnight snack", "watch Saturday Night Live", "buy the Sunday Times"] {
+    for text in [
+        "monday.com review",
+        "midnight snack",
+        "watch Saturday Night Live",
+        "buy the Sunday Times",
+        "call April",
+        "buy Black Friday deals",
+    ] {
         let command = one(&format!("add {text}"));
         assert_eq!((command.title.as_deref(), command.when), (Some(text), None), "{text}");
     }
@@ -125,6 +132,7 @@ fn other_words_for_deleting_and_reopening() {
         let command = one(text);
         assert_eq!((command.intent, command.target), (Intent::DeleteTask, named("milk")), "{text}");
     }
+    assert_eq!(one("drop off the parcel tomorrow").intent, Intent::CreateTask);
     for text in ["uncheck milk", "untick milk"] {
         let command = one(text);
         assert_eq!((command.intent, command.target), (Intent::UpdateTask, named("milk")), "{text}");
@@ -141,7 +149,13 @@ fn what_no_filter_can_say_is_not_guessed() {
     ] {
         assert_eq!(one(text).intent, Intent::Unknown, "{text}");
     }
-    for text in ["show tasks for next week", "list tasks due in november", "show tasks without a due date"] {
+    for text in [
+        "show tasks for next week",
+        "list tasks due in november",
+        "show tasks without a due date",
+        "show tasks due after friday",
+        "show my tasks not tagged home",
+    ] {
         let command = one(text);
         assert_eq!(command.intent, Intent::ListTasks, "{text}");
         assert!(command.filter.unsupported && command.filter.due.is_none() && command.confidence < 0.5, "{text}");
@@ -157,6 +171,7 @@ fn what_no_filter_can_say_is_not_guessed() {
 
 #[test]
 fn repetitions_are_no_part_of_the_task() {
+    assert_eq!(one("remind me to check the oven repeating every hour").title.as_deref(), Some("check the oven"));
     for (text, minutes, count) in [
         ("remind me about the laundry task repeating every hour", 60, None),
         ("set a reminder for the laundry task at 5pm, repeating every hour", 60, None),
