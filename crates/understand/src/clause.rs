@@ -46,7 +46,8 @@ impl<'a> Clause<'a> {
         let start = courtesy::after(words, range.start, range.end);
         let end = courtesy::before(words, start, range.end);
         let taken = (start..end).map(|i| courtesy::is_please(words.at(i))).collect();
-        let dates = dates::find(Scan { words, start, end, now });
+        let mut dates = dates::find(Scan { words, start, end, now });
+        dates.retain(|found| !is_name(words, start, end, found));
         let foreign = (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
         let plan = (start..end).any(|i| words.is_one_of(i, scope::PLANS));
         let asked = (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
@@ -195,6 +196,34 @@ impl<'a> Clause<'a> {
     pub(crate) fn is_spent(&self, range: Range<usize>) -> bool {
         range.into_iter().all(|i| self.is_taken(i) || self.is_dropped(i))
     }
+}
+
+/// "watch Saturday Night Live": days in a row of capitals that goes on are part of a name. So are "call April" and
+/// "Black Friday".
+fn is_name(words: &Words, start: usize, end: usize, found: &Found) -> bool {
+    let tokens = found.tokens.clone();
+    let capital = |i: usize| {
+        let mut letters = words.text(i..i + 1).chars();
+        letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
+    };
+    let small = |i: usize| words.text(i..i + 1).starts_with(char::is_lowercase);
+    let goes_on = words.is_word(tokens.end) && tokens.end < end && capital(tokens.end);
+    let plain = tokens.start > start && small(tokens.start - 1) && !matches!(words.before(tokens.start), "me" | "us");
+    let named = tokens.start + usize::from(words.at(tokens.start) == "the")..tokens.end;
+    let before = words.before(tokens.start);
+    let called = tokens.len() == 1
+        && match words.at(tokens.start) {
+            "april" | "may" | "june" | "august" => {
+                matches!(before, "call" | "meet" | "ask" | "email" | "text" | "tell" | "phone" | "message" | "with")
+            }
+            _ => matches!(before, "black" | "cyber" | "taco" | "giving" | "palm" | "ash" | "fat" | "bowl" | "casual"),
+        };
+    called
+        || goes_on
+            && plain
+            && !named.is_empty()
+            && named.into_iter().all(capital)
+            && !dates::is_small(words.at(tokens.end))
 }
 
 /// Marks that are dropped at the ends of a title.

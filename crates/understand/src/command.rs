@@ -3,20 +3,23 @@
 use std::ops::Range;
 
 use crate::clause::Clause;
-use crate::create;
-use crate::dates::Frequency;
+use crate::create::{self, Form};
+use crate::dates::{Found, Frequency, Repeat};
 use crate::filter;
 use crate::intent::{self, Act};
 use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
-use crate::reading::{Command, DueFilter, Intent, Missing, StatusFilter, Target, When};
+use crate::reading::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
 use crate::target;
 use crate::timing;
 use crate::update;
 
 /// Up to this, a new task is only guessed at.
 pub(crate) const GUESS: f64 = 0.6;
+
+/// A need that nobody asked to be kept; beside a new task it is only why that is wanted.
+pub(crate) const NEED: f64 = 0.48;
 
 /// Below this, what is not about tasks is a date and nothing else.
 pub(crate) const DATE_ONLY: f64 = 0.6;
@@ -35,6 +38,16 @@ pub(crate) fn read(clause: &mut Clause) -> Command {
     }
 }
 
+/// One task of a list.
+pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Command {
+    let start = clause.start;
+    if intent != Intent::CreateTask {
+        let end = clause.end;
+        return about(clause, intent, start, end, 0.85);
+    }
+    create::read(clause, start, Form::Add, 0.93)
+}
+
 /// Not about tasks; a date that was said is kept, since it may answer a question.
 fn unknown(clause: &mut Clause) -> Command {
     let only_date = clause.dates.first().is_some_and(|found| found.tokens.len() >= clause.end - clause.start);
@@ -50,8 +63,10 @@ fn unknown(clause: &mut Clause) -> Command {
 /// Completing and deleting.
 fn about(clause: &mut Clause, intent: Intent, body: usize, end: usize, confidence: f64) -> Command {
     let mut command = Command::new(intent, confidence);
+    let end = if clause.at(end - 1) == "instead" && end > body + 1 { end - 1 } else { end };
     command.target = target::read(clause, body..end, &mut command.filter);
-    if command.target.is_none() {
+    // "delete all tasks due next week": more than was meant must not go.
+    if command.target.is_none() || command.target == Some(Target::All) && command.filter.unsupported {
         command.missing = Some(Missing::Target);
         command.confidence = confidence.min(0.8);
     }
@@ -80,6 +95,13 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
         command.when = clause.now.date().tomorrow().ok().map(When::Day);
     }
     command.filter.text = searched(clause, body);
+    if clause.has(filter::EXCEPTIONS) {
+        command.filter = Filter { unsupported: true, ..Filter::default() };
+        command.when = None;
+    }
+    if command.filter.unsupported {
+        command.confidence = command.confidence.min(0.45);
+    }
     command
 }
 
@@ -134,10 +156,13 @@ fn ends_compound(clause: &Clause, i: usize) -> bool {
 fn remind(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     let mut command = Command::new(Intent::ScheduleReminder, confidence);
     command.repeat_count = times(clause, body);
+    timing::take_repeating(clause, body);
     let found = timing::choose(clause, body..clause.end, body);
     if let Some(found) = found {
         command.when = found.when(clause.now);
-        let minutes = found.parts.repeat.as_ref().and_then(|repeat| match repeat.frequency {
+        command.clock = found.clock(clause.now);
+        let repeat = found.parts.repeat.clone().or_else(|| other_repeat(clause, body));
+        let minutes = repeat.as_ref().and_then(|repeat| match repeat.frequency {
             Frequency::Minutely => Some(repeat.interval),
             Frequency::Hourly => Some(repeat.interval * 60),
             Frequency::Daily => Some(1440),
@@ -156,6 +181,14 @@ fn remind(clause: &mut Clause, body: usize, confidence: f64) -> Command {
         command.missing = Some(Missing::Time);
     }
     command
+}
+
+/// "in 10 minutes, every 2 hours": the repetition stands apart from the time.
+fn other_repeat(clause: &mut Clause, body: usize) -> Option<Repeat> {
+    let apart = |found: &&Found| found.tokens.start >= body && found.parts.repeat.is_some();
+    let found = clause.dates.iter().find(apart).cloned()?;
+    clause.take(found.tokens.clone());
+    found.parts.repeat
 }
 
 /// "3 times", taken with the comma before it.

@@ -37,6 +37,7 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     let list = words.as_ref().map_or(end, |words| words.start);
     clause.take(words.unwrap_or(end..end));
     take_lead_time(clause, body, list);
+    timing::take_repeating(clause, body);
     // "Tomorrow at 5, remind me to …": a date that opens the clause counts, one in a remark before it does not.
     let opens = clause.date_at(clause.start).is_some();
     let dated = if opens { clause.start } else { from };

@@ -10,6 +10,13 @@ use crate::clause::Clause;
 use crate::dates::Day;
 use crate::reading::{DueFilter, Filter, StatusFilter, When};
 
+/// What leaves something out; no filter can.
+pub(crate) const EXCEPTIONS: Phrases = phrases!(
+    "except | except for | other than | apart from | aside from | excluding | everything but | all but | \
+     not urgent | not important | not high priority | not low priority | not tagged | not due | not about | \
+     aren't urgent | aren't important | aren't due | aren't tagged | aren't high priority"
+);
+
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     due(clause, range.clone(), filter);
     let mut tags = attributes::tags(clause, range.start, range.end);
@@ -34,6 +41,16 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         "not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
          uncompleted | outstanding | remaining | undone | active | left to do"
     );
+    const DATELESS: Phrases = phrases!(
+        "without a due date | without due date | without due dates | without a deadline | without deadline | \
+         without a date | with no due date | with no due dates | with no deadline | with no date | \
+         that have no due date | no due date"
+    );
+    if let Some(n) = clause.phrase(i, DATELESS) {
+        filter.unsupported = true;
+        clause.take(i..i + n);
+        return i + n;
+    }
     const OVERDUE: Phrases = phrases!("overdue | past due | over due | late");
     if let Some(n) = clause.phrase(i, PENDING).filter(|_| clause.at(i) != "open" || i > clause.start) {
         filter.status = Some(StatusFilter::Pending);
@@ -80,7 +97,10 @@ fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
         return;
     }
     clause.take(found.tokens.clone());
-    filter.due = due_filter(clause, &found);
+    let open =
+        found.tokens.clone().any(|i| matches!(clause.at(i), "before" | "after" | "until" | "till" | "since" | "by"));
+    filter.due = if open { None } else { due_filter(clause, &found) };
+    filter.unsupported |= filter.due.is_none();
 }
 
 fn due_filter(clause: &Clause, found: &crate::dates::Found) -> Option<DueFilter> {

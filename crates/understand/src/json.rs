@@ -46,7 +46,7 @@ fn command(command: &Command) -> Value {
 /// A command whose task nobody can guess is a question first.
 fn intent(command: &Command) -> Intent {
     match command.missing {
-        Some(Missing::Title | Missing::Target) => Intent::ClarificationNeeded,
+        Some(Missing::Title | Missing::Target) if !command.filter.unsupported => Intent::ClarificationNeeded,
         _ => command.intent,
     }
 }

@@ -65,7 +65,7 @@ const VERBS: &[(Verb, Phrases)] = &[
         phrases!(
             "delete | remove | cancel | erase | clear | drop | discard | trash | eliminate | wipe | dismiss | \
              scrap | purge | empty | deactivate | disable | deleting | removing | canceling | nix | destroy | \
-             discontinue | junk | scrub | stop | undo | void | silence"
+             discontinue | kill | junk | scrub | stop | undo | void | silence"
         ),
     ),
     (Verb::Take, phrases!("take")),
@@ -87,7 +87,7 @@ const VERBS: &[(Verb, Phrases)] = &[
         ),
     ),
     (Verb::Tag, phrases!("tag | label")),
-    (Verb::Reopen, phrases!("reopen | uncheck | unmark | uncomplete | restore")),
+    (Verb::Reopen, phrases!("reopen | uncheck | untick | unmark | uncomplete | restore")),
 ];
 
 /// Verbs that are recognised when misspelled.
@@ -188,6 +188,8 @@ fn to_do(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
 }
 
 pub(crate) fn is_article(word: &str) -> bool {
-    phrases!("a | an | the | my | our | this | that | these | those | your | his | her | their | some | any | another")
-        .contains(word)
+    phrases!(
+        "a | an | the | my | our | this | that | these | those | your | its | his | her | their | some | any | another"
+    )
+    .contains(word)
 }

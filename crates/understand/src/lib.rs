@@ -3,6 +3,7 @@
 //! Pure: the same text at the same time gives the same reading; nothing here waits, reads a file or takes the time.
 
 mod attributes;
+mod bullets;
 mod clause;
 mod command;
 mod courtesy;
@@ -16,6 +17,7 @@ mod numbers;
 mod phrases;
 mod reading;
 mod scope;
+mod several;
 mod spelling;
 mod split;
 mod target;
@@ -34,6 +36,11 @@ use tokens::Words;
 /// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
     let words = Words::new(text);
+    if let Some((intent, items)) = bullets::items(&words) {
+        let item = |range| command::item(&mut Clause::new(&words, range, now), intent);
+        let commands = items.into_iter().map(item).collect();
+        return Reading { commands };
+    }
     let mut commands: Vec<Command> = Vec::new();
     let mut remark = None;
     for range in split::clauses(&words) {
@@ -42,8 +49,16 @@ pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
             commands.pop();
             command = joined;
         }
+        // "add milk", and on the next line "- eggs".
+        let listed = commands.last().is_some_and(|last| last.intent == Intent::CreateTask);
+        if command.intent == Intent::Unknown && listed && bullets::is_item(&words, range.start) {
+            command = command::item(&mut Clause::new(&words, range.clone(), now), Intent::CreateTask);
+        }
         remark = is_remark(&command).then_some(range.start);
         add(&mut commands, command);
+    }
+    if commands.iter().any(|command| command.intent == Intent::CreateTask && command.confidence > command::GUESS) {
+        commands.retain(|command| command.intent != Intent::CreateTask || command.confidence > command::NEED);
     }
     // A greeting or a remark beside a command is no command of its own.
     if commands.iter().any(|command| command.intent != Intent::Unknown) {

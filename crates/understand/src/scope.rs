@@ -39,13 +39,14 @@ pub(crate) fn is_elsewhere(clause: &Clause, i: usize) -> bool {
     );
     const PLACES: Phrases = phrases!(
         "playlist | playlists | calendar | calendars | contact | contacts | library | queue | cart | basket | \
-         favorites | favourites | spotify | pandora | account | radio | facebook | twitter | instagram | album | \
-         alarms | radio | station"
+         favorites | favourites | spotify | pandora | radio | facebook | twitter | instagram | album | \
+         alarms | station"
     );
     if clause.has_noun() {
         return false;
     }
-    let place = (i + 1..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "on" | "in" | "into"));
+    let heard = |k: usize| matches!(clause.before(k), "listen" | "reply" | "respond" | "subscribe" | "go");
+    let place = (i + 1..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "on" | "in" | "into") && !heard(*k));
     let placed = place.is_some_and(|to| (to + 1..clause.end.min(to + 5)).any(|k| PLACES.contains(clause.at(k))));
     let start = (i..clause.end.min(i + 3))
         .find(|k| !lexicon::is_article(clause.at(*k)) && clause.at(*k) != "new")

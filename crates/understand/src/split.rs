@@ -11,8 +11,8 @@ use crate::tokens::{Kind, Words};
 
 pub(crate) fn clauses(words: &Words) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    let mut start = 0;
-    let mut i = 0;
+    let mut start = after_number(words, 0);
+    let mut i = start;
     while i < words.len() {
         match boundary(words, start, i) {
             Some(next) => {
@@ -34,16 +34,26 @@ pub(crate) fn clauses(words: &Words) -> Vec<Range<usize>> {
 /// Where the next command begins, if one ends at `i`.
 fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
     if words.kind(i) == Some(Kind::Break) {
-        return Some(i + 1);
+        return Some(after_number(words, i + 1));
     }
     match words.at(i) {
         "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
         "and" | "then" | "," | "also" | "plus" | "&" | "but" => {
             let next = after_links(words, i);
+            if marks_on(words, start, i, next) {
+                return Some(next);
+            }
             joined_command(words, start, i, next).then_some(next)
         }
         _ => None,
     }
+}
+
+/// "2. add eggs": where the command of a numbered line begins.
+fn after_number(words: &Words, i: usize) -> usize {
+    let number = !words.at(i).is_empty() && words.at(i).len() <= 2 && words.at(i).bytes().all(|b| b.is_ascii_digit());
+    let numbered = number && matches!(words.at(i + 1), "." | ")") && exact(words.at(i + 2)).is_some();
+    if numbered { i + 2 } else { i }
 }
 
 fn ends_sentence(words: &Words, i: usize) -> bool {
@@ -86,7 +96,8 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
         return false;
     }
     let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
-    let asked = courtesy > next || (link..next).any(|i| words.at(i) == "then");
+    let then = (link..next).any(|i| words.at(i) == "then");
+    let asked = courtesy > next || then;
     let named = names_task(words, courtesy + 1);
     // "Add milk, delete bread": nothing opened a sentence that could go on with a verb.
     let plain = exact(words.at(first)) == Some(Verb::Add) && !(first..link).any(|i| matches!(words.at(i), "to" | ":"));
@@ -98,15 +109,28 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
             named && asked || named && matches!(word, "create" | "set") && !creates || named && word == "create"
         }
         Verb::Show => matches!(word, "show" | "list" | "display") && (words.at(courtesy + 1) == "me" || named),
-        Verb::Mark => word == "mark" && marks_done(words, courtesy + 1) && words.at(courtesy + 1) != "it" || named,
+        Verb::Mark => {
+            word == "mark" && marks_done(words, courtesy + 1) && (then || words.at(courtesy + 1) != "it") || named
+        }
         Verb::Delete => {
             word != "stop" && word != "clear" && word != "drop" && (!creates || named || asked)
                 || word == "clear" && named
         }
-        Verb::Complete | Verb::Change | Verb::Move => named || (asked || !creates) && words.at(courtesy + 1) != "it",
+        Verb::Complete | Verb::Change | Verb::Move => {
+            named || (asked || !creates) && (then || words.at(courtesy + 1) != "it")
+        }
         Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
         Verb::Put | Verb::Take => false,
     }
+}
+
+/// "mark the first as done and the second as urgent": the verb is said once.
+fn marks_on(words: &Words, start: usize, link: usize, next: usize) -> bool {
+    let first = courtesy::after(words, start, (start + 16).min(words.len()));
+    let as_in = |range: Range<usize>| range.into_iter().any(|i| words.at(i) == "as");
+    let end = (next..next + 8).find(|i| matches!(words.at(*i), "and" | "," | "")).unwrap_or(next + 8);
+    let verb = exact(words.at(next)).is_some() || words.at(next) == "then";
+    words.at(first) == "mark" && as_in(first..link) && !verb && as_in(next..end)
 }
 
 /// "On my list, add …": what stands before is no command.

@@ -8,25 +8,34 @@ use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Filter, Target};
+use crate::several;
 
 /// Reads a reference. `None`: nothing in the stretch names a task.
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Option<Target> {
-    let range = trim(clause, without_remark(clause, range));
+    let range = trim(clause, without_remark(clause, corrected(clause, range)));
     if range.is_empty() {
         return None;
     }
-    if let Some(places) = places(clause, &range) {
+    if let Some(places) = several::places(clause, &range) {
         return Some(places);
     }
     if let Some(after) = all(clause, &range) {
         return Some(every(clause, after..range.end, filter));
     }
     if range.len() > 2
-        && let Some(several) = several(clause, &range)
+        && let Some(several) = several::read(clause, &range)
     {
         return Some(several);
     }
     one(clause, range.clone()).or_else(|| by_date(clause, range, filter))
+}
+
+/// "mom, I mean the report": what is said last is meant.
+fn corrected(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    const CORRECTIONS: Phrases =
+        phrases!("i mean | i meant | i meant to say | , no wait | , wait no | , or rather | , sorry | , no ,");
+    let at = clause.seek(range.start, CORRECTIONS).map(|(at, n)| at + n).filter(|start| *start < range.end);
+    at.unwrap_or(range.start)..range.end
 }
 
 /// Cuts off why the command is given: "…, I already did it", "… since we moved", "… anymore".
@@ -135,62 +144,7 @@ fn by_date(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Opt
     filter.due.is_some().then_some(Target::All)
 }
 
-/// "tasks 2 and 4", "the first two".
-fn places(clause: &Clause, range: &Range<usize>) -> Option<Target> {
-    let article = range.start + usize::from(lexicon::is_article(clause.at(range.start)));
-    if clause.at(article) == "first" {
-        let (n, len) = numbers::cardinal(clause.words, article + 1).filter(|(n, _)| (2..=20).contains(n))?;
-        let after = article + 1 + len;
-        let closed = after >= range.end || clause.noun_at(after).is_some_and(|noun| noun.end >= range.end);
-        return closed
-            .then(|| Target::Several((1..).take(usize::try_from(n).unwrap_or(0)).map(Target::Position).collect()));
-    }
-    let noun = clause.noun_at(article).filter(|noun| noun.plural)?;
-    let numbers: Vec<usize> =
-        (noun.end..range.end).filter(|i| !matches!(clause.at(*i), "and" | "," | "&" | "#")).collect();
-    let places: Option<Vec<Target>> = numbers.iter().map(|i| place(clause, *i..i + 1)).collect();
-    places.filter(|places| !places.is_empty() && places.len() <= 20).map(Target::Several)
-}
-
-/// "the first and the third", "milk and bread", "'a' and 'b'": only where each side can stand alone.
-fn several(clause: &mut Clause, range: &Range<usize>) -> Option<Target> {
-    let divides = |i: &usize| matches!(clause.at(*i), "and" | "," | "&") && clause.date_at(*i).is_none();
-    let mut sides = Vec::new();
-    let mut from = range.start;
-    for i in range.clone().filter(divides).chain([range.end]) {
-        if i > from {
-            sides.push(from..i);
-        }
-        from = i + 1;
-    }
-    if sides.len() < 2 || sides.len() > 20 {
-        return None;
-    }
-    let places: Option<Vec<Target>> = sides.iter().map(|side| place(clause, side.clone())).collect();
-    if let Some(places) = places {
-        return Some(Target::Several(places));
-    }
-    let count = sides.len();
-    let fits =
-        |(n, side): (usize, &Range<usize>)| stands_alone(clause, side) || n + 1 == count && ends_in_noun(clause, side);
-    if !sides.iter().enumerate().all(fits) {
-        return None;
-    }
-    let named: Vec<Target> = sides.into_iter().filter_map(|side| one(clause, side)).collect();
-    (named.len() == count).then_some(Target::Several(named))
-}
-
-fn stands_alone(clause: &Clause, side: &Range<usize>) -> bool {
-    let labelled = clause.noun_in(side.clone()).is_some_and(|noun| noun.end < side.end);
-    let article = matches!(clause.at(side.start), "the" | "my") && side.len() <= 4 && !labelled;
-    side.len() == 1 && (clause.words.is_word(side.start) || clause.words.is_quoted(side.start)) || article
-}
-
-fn ends_in_noun(clause: &Clause, side: &Range<usize>) -> bool {
-    side.len() <= 3 && clause.nouns_in(side.clone()).any(|noun| noun.end == side.end && noun.at > side.start)
-}
-
-fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
+pub(crate) fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
     if let Some(place) = place(clause, range.clone()) {
         return Some(place);
     }
@@ -224,7 +178,7 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
 }
 
 /// A place in the list: "the second one", "number 3", "#2", "task 4", "the last one", "2".
-fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
+pub(crate) fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     let end = list_tail(clause, range.clone());
     let small = |i: &usize| !lexicon::is_article(clause.at(*i)) && clause.at(*i) != "very";
     let i = (range.start..end).find(small).unwrap_or(end);

@@ -7,7 +7,9 @@ use crate::{Command, DueFilter, Field, Intent, Missing, StatusFilter, Target, Wh
 
 mod moods;
 mod more;
+mod moves;
 mod random;
+mod several;
 
 fn now() -> jiff::Zoned {
     "2025-12-21T12:00:00Z[UTC]".parse().unwrap()

@@ -6,13 +6,28 @@ use jiff::Zoned;
 
 use crate::clause::Clause;
 use crate::dates::Found;
-use crate::reading::Command;
+use crate::reading::{Command, Intent};
 
 /// Writes the date and the repetition into the command.
 pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
     if let Some(found) = dates {
         command.when = found.when(now);
         command.recurrence = found.rule();
+        if matches!(command.intent, Intent::UpdateTask | Intent::ScheduleReminder) {
+            command.clock = found.clock(now);
+        }
+    }
+}
+
+/// Takes "repeating" before "every hour".
+pub(crate) fn take_repeating(clause: &mut Clause, body: usize) {
+    let words = crate::phrases::phrases!("and repeat it | and repeat | repeating | repeated | repeat | recurring");
+    let repeats = |i: usize| clause.date_at(i).is_some_and(|found| found.parts.repeat.is_some());
+    let at =
+        (body..clause.end).find_map(|i| clause.phrase(i, words).map(|n| i..i + n).filter(|said| repeats(said.end)));
+    if let Some(said) = at {
+        let comma = usize::from(said.start > body && clause.at(said.start - 1) == ",");
+        clause.take(said.start - comma..said.end);
     }
 }
 

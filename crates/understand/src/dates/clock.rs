@@ -46,7 +46,10 @@ fn clock(hour: i64, minute: i64, second: i64, half: Half) -> Option<Clock> {
 
 /// A time at `i`. A bare number is one only after "at" and its like, or beside a day.
 pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
+    // "midnight snack": nothing leads to it, and it tells which snack.
+    let epithet = scan.at(i) == "midnight" && own == i && !parts.names_day() && !scan.closes(i + 1);
     named(scan, i)
+        .filter(|_| !epithet)
         .or_else(|| past_or_to(scan, i))
         .or_else(|| figures(scan, i, own, parts))
         .or_else(|| spelled(scan, i, own, parts))

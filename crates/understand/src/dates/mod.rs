@@ -17,13 +17,14 @@ use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use jiff::Zoned;
-use jiff::civil::{Date, DateTime, Weekday};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 
 use crate::reading::When;
 use crate::tokens::Words;
 use clock::Clock;
 use day::Which;
 use names::Part;
+pub(crate) use offset::shift as distance;
 pub(crate) use repeat::{Frequency, Repeat};
 
 /// A stretch of an utterance with everything a reader of dates needs to know.
@@ -64,7 +65,7 @@ impl<'a> Scan<'a> {
 }
 
 /// Words that do not belong to the number or day before them.
-fn is_small(word: &str) -> bool {
+pub(crate) fn is_small(word: &str) -> bool {
     phrases!(
         "to | for | and | on | at | in | with | please | about | because | that | if | when | so | or | by | from | \
          is | of | thanks | thank | until | till | then | but | instead | rather | not | as | i | my | the | \
@@ -128,6 +129,12 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn when(&self, now: &Zoned) -> Option<When> {
         resolve::when(&self.parts, now)
+    }
+
+    /// The time of day, where nothing else is said.
+    pub(crate) fn clock(&self, now: &Zoned) -> Option<Time> {
+        let alone = !self.parts.names_day() && self.parts.instant.is_none();
+        self.parts.clock.filter(|_| alone).and_then(|clock| resolve::clock(clock, self.parts.part, now))
     }
 
     pub(crate) fn rule(&self) -> Option<String> {
@@ -327,8 +334,17 @@ fn can_begin(words: &Words, i: usize) -> bool {
          father's | fathers | good | easter"
     );
     let word = words.at(i);
+    if is_domain(words, i) {
+        return false;
+    }
     let built = word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
     built || words.is_one_of(i, FIRST) || word.len() >= 6 && is_name(word)
+}
+
+/// "monday.com" is an address.
+fn is_domain(words: &Words, i: usize) -> bool {
+    const ENDS: Phrases = phrases!("com | org | net | io | co | app | dev | ai | de | uk | eu");
+    words.touches_next(i) && words.at(i + 1) == "." && words.touches_next(i + 1) && words.is_one_of(i + 2, ENDS)
 }
 
 /// A long name of a day or a month, perhaps with a slip.

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use super::names::{self, Unit};
 use super::{Day, Piece, Scan, calendar, day};
 use crate::numbers;
+use crate::reading::Shift;
 
 /// A distance: the part that moves the date and the part that moves the clock.
 #[derive(Clone, Copy, Default)]
@@ -48,6 +49,14 @@ impl Distance {
     fn after(self, date: Date) -> Option<Date> {
         calendar::plus_days(calendar::plus_months(date, self.months)?, self.days)
     }
+}
+
+/// A distance at `i` as a move of a date, and where it ends.
+pub(crate) fn shift(scan: &Scan, i: usize) -> Option<(Shift, usize)> {
+    let (distance, end) = distance(scan, i)?;
+    let narrow = |n: i64| i32::try_from(n).ok().filter(|n| n.abs() < 100_000);
+    let minutes = distance.seconds / 60;
+    Some((Shift { months: narrow(distance.months)?, days: narrow(distance.days)?, minutes }, end))
 }
 
 /// "two weeks", "an hour and a half", "2 years 1 month 21 days".

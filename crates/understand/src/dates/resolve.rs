@@ -1,7 +1,7 @@
 //! Turns what was said about a point in time into the point: the next one that fits.
 
 use jiff::Zoned;
-use jiff::civil::{Date, DateTime, Weekday};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 
 use super::clock::{Clock, Half};
 use super::day::Which;
@@ -99,6 +99,11 @@ fn time(clock: Clock, part: Option<Part>, day: Option<Date>, now: &Zoned) -> i8 
             if passed && usual < 12 { usual + 12 } else { usual }
         }
     }
+}
+
+/// The time that a clock shows on any day.
+pub(crate) fn clock(clock: Clock, part: Option<Part>, now: &Zoned) -> Option<Time> {
+    Time::new(time(clock, part, None, now), clock.minute, clock.second, 0).ok()
 }
 
 fn on(date: Date, clock: Clock, part: Option<Part>, now: &Zoned) -> Option<DateTime> {

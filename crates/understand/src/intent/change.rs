@@ -5,13 +5,17 @@ use model::task::Priority;
 use super::{Act, Guess};
 use crate::clause::Clause;
 use crate::lexicon::Verb;
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use crate::update::Change;
+
+pub(super) const DISTANCES: Phrases =
+    phrases!("minutes | minute | hour | hours | day | days | week | weeks | month | months | year | years | fortnight");
 
 pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     let noun = clause.has_noun();
     let next = clause.at(i + 1);
-    if clause.is_elsewhere() || !noun && is_other(clause, i) {
+    let field = clause.phrase(i + 1, phrases!("the time of | the time for | the date of | the title of"));
+    if clause.is_elsewhere() && field.is_none() || !noun && is_other(clause, i) {
         return None;
     }
     if matches!(clause.at(i), "prioritize" | "prioritise") {
@@ -22,12 +26,17 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     }
     let known = matches!(next, "it" | "that" | "this") || clause.words.is_quoted(i + 1);
     let to = clause.has(phrases!("to | by | until | till | for | with | from"));
-    let moved = verb == Verb::Move
-        && clause.has(phrases!("minutes | minute | hour | hours | day | days | week | weeks | month"));
+    let moved = verb == Verb::Move && clause.has(DISTANCES);
     let confidence = match (noun, !clause.dates.is_empty() || known || moved, to) {
         (true, _, _) => 0.95,
         (_, true, true) => 0.85,
         (_, true, false) | (_, false, true) => 0.65,
+        _ if clause
+            .phrase(i + 1, phrases!("the due date | the deadline | the priority | the description"))
+            .is_some() =>
+        {
+            0.65
+        }
         _ if phrases!("postpone | reschedule | snooze | delay | defer").contains(clause.at(i)) => 0.65,
         _ => return None,
     };
@@ -39,7 +48,8 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
 /// Without a word for a task these speak of something else: "switch to …", "convert …", "change that".
 fn is_other(clause: &Clause, i: usize) -> bool {
     let verb = phrases!("switch | swap | convert | fix | correct | replace").contains(clause.at(i));
-    let nothing = clause.at(i + 1) == "to" || i + 2 >= clause.end;
+    let later = phrases!("postpone | reschedule | snooze | delay | defer").contains(clause.at(i));
+    let nothing = clause.at(i + 1) == "to" || i + 2 >= clause.end && !(later && i + 1 < clause.end);
     let way = clause.phrase(i + 1, phrases!("the way | your | you | on | the subject | the topic")).is_some();
     verb && !clause.words.is_quoted(i + 1) || nothing || way
 }

@@ -1,5 +1,7 @@
 //! Verbs that end a task: deleting it, completing it, and saying that it is done.
 
+use model::task::Priority;
+
 use super::{Act, Guess, mood, past, verb_at};
 use crate::attributes;
 use crate::clause::Clause;
@@ -14,8 +16,17 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "cancel" && i + 1 >= clause.end {
         return None;
     }
+    let errand = clause.at(i) == "kill" || clause.at(i) == "drop" && clause.at(i + 1) == "off";
+    if errand && !clause.has_noun() {
+        return None;
+    }
     if let Some((field, after)) = cleared_field(clause, i + 1) {
-        return Some((Act::Update(Change::Clear(field), after, clause.end), 0.9));
+        let end = (after..clause.end).find(|k| clause.at(*k).ends_with("'s")).map_or(clause.end, |k| k + 1);
+        return Some((Act::Update(Change::Clear(field), after, end), 0.9));
+    }
+    if let Some(n) = clause.phrase(i + 1, phrases!("the priority of | the priority from | the priority | its priority"))
+    {
+        return Some((Act::Update(Change::Priority(Priority::Medium), i + 1 + n, clause.end), 0.8));
     }
     if matches!(clause.at(i), "stop" | "undo" | "silence" | "void") {
         let reminding = clause.has_noun() || clause.has(phrases!("reminding | remind | alerting"));
@@ -49,7 +60,13 @@ fn is_remind(clause: &Clause, i: usize) -> bool {
 
 /// "the due date from …": the field to empty and where the task is named.
 fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
-    let at = i + usize::from(lexicon::is_article(clause.at(i)));
+    let owned = (i..clause.end.min(i + 6)).find(|k| clause.at(*k).ends_with("'s"));
+    let i = i + clause
+        .phrase(i, phrases!("all of | all"))
+        .filter(|_| clause.has(phrases!("tags | labels | notes")))
+        .unwrap_or(0);
+    let article = usize::from(lexicon::is_article(clause.at(i)) || clause.at(i) == "its");
+    let at = owned.map_or(i + article, |k| k + 1);
     let fields = [
         (Field::Due, phrases!("due date | deadline | due time")),
         (Field::Description, phrases!("description | notes | note | details")),
@@ -57,6 +74,10 @@ fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
         (Field::Tags, phrases!("tags | tag | labels")),
     ];
     let (field, n) = fields.iter().find_map(|(field, names)| clause.phrase(at, *names).map(|n| (*field, n)))?;
+    // "remove its due date", "remove the due date": of the task in hand.
+    if at + n == clause.end && article + usize::from(owned.is_some()) > 0 && !matches!(clause.at(at), "note" | "tag") {
+        return Some((field, owned.map_or(clause.end, |_| i)));
+    }
     let (of, m) = clause.seek(at + n, phrases!("from | of | for | on | off")).filter(|(of, _)| *of <= at + n + 1)?;
     Some((field, of + m))
 }
@@ -101,6 +122,7 @@ pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
         return Some(guess);
     }
     match clause.at(i) {
+        "scratch" if !clause.is_foreign() && i + 1 < clause.end => Some((Act::Delete(i + 1, clause.end), 0.7)),
         "tick" if !clause.is_foreign() && i + 1 < clause.end => Some((Act::Complete(i + 1, clause.end), 0.75)),
         "mark" if clause.has_noun() => Some((Act::Complete(i + 1, clause.end), 0.7)),
         "check" if clause.has_noun() => Some((Act::List(i + 1), 0.85)),
@@ -158,20 +180,23 @@ fn already(clause: &Clause, i: usize) -> Guess {
     let sure = matches!(clause.before(i + n), "already" | "just");
     let verb = clause.at(i + n);
     let chore = past::is_chore(verb);
+    if !chore && !sure && !phrases!("removed | deleted | completed").contains(verb) {
+        return None;
+    }
     let told = clause.has(phrases!("remind | alert | so | can you | could you | but | how | what | want"))
         || !clause.dates.is_empty() && n == 0;
     let past = chore && !told && clause.end - i <= 9 || sure && past::is_past(verb);
-    let removed = phrases!("removed | deleted | completed").contains(verb) && n > 0 && clause.has_noun() && !told;
+    let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
     // "paid" and its like need something that was paid, "called" somebody.
     let object = i + n + 1 + past::particle(clause.at(i + n + 1));
-    let fits = (past || removed) && object < clause.end && !clause.is_foreign() && !clause.asked;
+    let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && n > 0) && !clause.asked;
     let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural);
     (fits && !listed).then_some((Act::Complete(object, clause.end), if sure { 0.68 } else { 0.62 }))
 }
 
 fn is_done(clause: &Clause, i: usize) -> Guess {
     const ENDS: Phrases = phrases!(
-        "is done | are done | is complete | are complete | is completed | are completed | is finished | \
+        "as done | as complete | as completed | as finished | is done | are done | is complete | are complete | is completed | are completed | is finished | \
          are finished | was done | has been done | have been done | has been completed | have been completed | \
          is already done | done"
     );

@@ -38,11 +38,36 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     {
         return Some((Act::Update(Change::NewName(i + n), i + 1, i + 2), 0.6));
     }
+    if let Some(at) = now_due(clause, i) {
+        return Some((Act::Update(Change::Replace(at), i, end), 0.65));
+    }
     let (at, priority) = attributes::closing_priority(clause, i + 1)?;
+    // "… and the second as high priority": what goes before is marked, too.
+    if clause.at(at) == "as" && at > i && verb_at(clause, i).is_none() && !super::is_doing(clause, i) {
+        return Some((Act::Update(Change::Priority(priority), i, end), 0.8));
+    }
     let statement = matches!(clause.before(at), "is" | "are")
+        && verb_at(clause, i) != Some(Verb::Delete)
         && at <= i + 6
         && !matches!(clause.at(i), "what" | "which" | "who" | "how" | "it" | "this");
     (statement && !clause.is_foreign()).then_some((Act::Update(Change::Priority(priority), i, at - 1), 0.6))
+}
+
+/// "buy oat milk is due saturday": where "is due" begins.
+fn now_due(clause: &Clause, i: usize) -> Option<usize> {
+    const OTHERS: Phrases = phrases!(
+        "what | which | when | who | how | if | is | are | do | does | i | we | that | there | there's | remind | \
+         add | create | put | note | remember | todo | task | reminder | make | set | tell | show | list | new"
+    );
+    let date = clause.dates.last().filter(|found| found.tokens.end == clause.end)?;
+    let it = clause.phrase(i, phrases!("it's due | it's now due | it is due | that's due | that is due"));
+    if let Some(n) = it.filter(|n| matches!(date.tokens.start.abs_diff(i + n), 0 | 1)) {
+        return (!clause.asked && i + n <= clause.end).then_some(i);
+    }
+    let (at, n) = clause.seek(i + 1, phrases!("is now due | is due | are now due | are due"))?;
+    let closes = date.tokens.start == at + n || date.tokens.start + 1 == at + n;
+    let told = clause.has(phrases!("remind | alert | because | since | so | and"));
+    (closes && at <= i + 6 && !clause.asked && !told && !OTHERS.contains(clause.at(i))).then_some(at)
 }
 
 fn remember(clause: &Clause, i: usize) -> Guess {

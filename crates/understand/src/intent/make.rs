@@ -218,7 +218,11 @@ fn set_field(clause: &Clause, i: usize) -> Guess {
     let valued = clause.seek(i + 2, phrases!("to | as")).is_some_and(|(to, n)| {
         attributes::priority_at(clause, to + n).is_some_and(|(_, len)| clause.is_spent(to + n + len..clause.end))
     });
-    let field = clause.phrase(at, FIELDS).is_some() || possessive || valued;
+    // "set x priority to 5"
+    let assigned = (i + 2..clause.end.min(i + 8))
+        .any(|k| clause.phrase(k, FIELDS).is_some_and(|n| matches!(clause.at(k + n), "to" | "as" | "=" | ":")));
+    let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun == Noun::Reminder);
+    let field = clause.phrase(at, FIELDS).is_some() || possessive || valued || assigned && !reminder;
     field.then_some((Act::Update(Change::Any, i + 1, clause.end), 0.9))
 }
 
@@ -246,6 +250,8 @@ fn scheduled(clause: &Clause, i: usize) -> Guess {
 fn made_due(clause: &Clause, i: usize) -> Guess {
     let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
+    let moved = clause.has(super::change::DISTANCES) && matches!(clause.before(clause.end), "earlier" | "sooner");
+    let dated = dated || moved;
     let verb = matches!(clause.at(i), "make" | "set");
     let due = clause.dates.last().is_some_and(|found| clause.at(found.tokens.start) == "due");
     let object = object || due;

@@ -2,12 +2,22 @@
 
 use super::{Act, Guess, past, verb_at};
 use crate::clause::Clause;
+use crate::filter;
 use crate::lexicon::{self, Verb};
 use crate::phrases::{Phrases, phrases};
 
 /// Whether the clause speaks about a change without wanting it: "don't delete …", "how do I delete a task?".
 pub(super) fn wants_nothing(clause: &Clause) -> bool {
-    forbids(clause) || asks_how(clause)
+    forbids(clause) || asks_how(clause) || excludes(clause)
+}
+
+/// "delete everything except milk": no filter says what is left over, and a wrong one would do harm.
+fn excludes(clause: &Clause) -> bool {
+    let ends = matches!(verb_at(clause, clause.start), Some(Verb::Delete | Verb::Complete | Verb::Mark | Verb::Move))
+        || clause.phrase(clause.start, phrases!("get rid of")).is_some();
+    let many = clause.nouns_in(clause.start..clause.end).any(|noun| noun.plural)
+        || clause.has(phrases!("all | everything | every"));
+    ends && many && clause.has(filter::EXCEPTIONS)
 }
 
 /// "don't delete the milk task", "no need to complete it"; not "don't forget to …", "don't remind me".
@@ -48,8 +58,8 @@ fn asks_how(clause: &Clause) -> bool {
          have you | why would i | why should i | what if i | what happens if i | what happens when i | \
          is it possible to | is there a way to | am i able to | do you know how to"
     );
-    let start = if clause.at(clause.start).is_empty() { clause.opening } else { clause.start };
-    let Some((at, n)) = [clause.opening, start].iter().find_map(|i| Some((*i, clause.words.phrase(*i, HOW)?))) else {
+    let Some((at, n)) = [clause.opening, clause.start].iter().find_map(|i| Some((*i, clause.words.phrase(*i, HOW)?)))
+    else {
         return false;
     };
     let word = clause.words.at(at + n);
@@ -80,7 +90,7 @@ fn asks_how(clause: &Clause) -> bool {
 /// Whether the object at `i` is no particular task: "tasks", "a task".
 fn is_general(clause: &Clause, i: usize) -> bool {
     let at = i + usize::from(matches!(clause.at(i), "a" | "an" | "any" | "some"));
-    let alone = |end: usize| clause.is_spent(end..clause.end);
+    let alone = |end: usize| clause.is_spent(end..clause.end) || matches!(clause.at(end), "as" | "to" | "with");
     clause.noun_at(at).is_some_and(|noun| alone(noun.end) && (noun.plural || at > i))
 }
 
@@ -130,7 +140,9 @@ pub(super) fn check(clause: &Clause) -> Guess {
          been completed | been finished | already done | checked off | still open | still pending | pending"
     );
     let i = clause.start;
-    if matches!(clause.at(i), "is" | "are" | "was" | "were" | "has" | "have") && clause.at(i + 1) != "there" {
+    if matches!(clause.at(i), "is" | "are" | "was" | "were" | "has" | "have")
+        && !matches!(clause.at(i + 1), "there" | "i" | "we")
+    {
         let (at, _) = clause.seek(i + 2, DONE).filter(|(at, n)| at + n == clause.end)?;
         let vague = phrases!("it | that | this | everything | all | any | anything | what | i | we | you | they");
         let plural = clause.nouns_in(i..at).any(|noun| noun.plural);
@@ -141,7 +153,8 @@ pub(super) fn check(clause: &Clause) -> Guess {
     let verb = clause.at(i + n);
     let did = matches!(clause.at(i), "did");
     let done = matches!(verb, "finish" | "complete" | "finished" | "completed")
-        || did && super::is_doing(clause, i + n)
+        || did && (verb == "add" || super::is_doing(clause, i + n))
+        || !did && verb == "added"
         || !did && past::is_chore(verb);
     let object = i + n + 1 + past::particle(clause.at(i + n + 1));
     let plural = clause.nouns_in(object..clause.end).any(|noun| noun.plural);

@@ -8,8 +8,7 @@ pub(super) fn is_chore(word: &str) -> bool {
         "bought | paid | sent | made | took | wrote | fed | cut | called | phoned | emailed | mailed | texted | \
          cleaned | washed | watered | walked | mowed | booked | ordered | picked | dropped | returned | renewed | \
          submitted | signed | printed | filed | fixed | repaired | packed | shipped | cooked | baked | ironed | \
-         folded | vacuumed | swept | dusted | scheduled | visited | reviewed | prepared | cancelled | canceled | \
-         ran | fetched | collected | delivered | replaced | installed | painted | cleared | emptied | \
+         folded | vacuumed | swept | dusted | scheduled | visited | reviewed | prepared | ran | fetched | collected | delivered | replaced | installed | painted | cleared | emptied | \
          refilled | organized | organised | sorted | registered | wrapped | sold | donated | charged"
     );
     CHORES.contains(word)

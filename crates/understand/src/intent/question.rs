@@ -1,6 +1,6 @@
 //! Questions about one's tasks, and verbs that ask to see them.
 
-use super::{Act, Guess};
+use super::{Act, Guess, change};
 use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::Noun;
@@ -101,7 +101,8 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     if verb == "tell" && clause.at(i + 1) == "me" && clause.at(i + 2) == "to" && !clause.dates.is_empty() {
         return Some((Act::Create(Form::Remind, i + 2), 0.7));
     }
-    if verb == "bring" && clause.has(phrases!("forward")) && !clause.dates.is_empty() {
+    if verb == "bring" && clause.has(phrases!("forward")) && (!clause.dates.is_empty() || clause.has(change::DISTANCES))
+    {
         return Some((Act::Update(Change::Due, i + 1, clause.end), 0.75));
     }
     if verb == "bring" && clause.at(i + 1) == "back" {

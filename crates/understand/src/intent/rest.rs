@@ -2,6 +2,7 @@
 
 use super::{Act, Guess, at, mood, verb_at};
 use crate::clause::Clause;
+use crate::command;
 use crate::courtesy;
 use crate::create::Form;
 use crate::lexicon::{Noun, Verb};
@@ -146,7 +147,8 @@ const DOINGS: Phrases = phrases!(
 );
 
 /// What somebody needs to do about other trades, and no engine here can do for them.
-const BOOKED: Phrases = phrases!("book a | book an | book the | book my | renew | pay the | pay my");
+const BOOKED: Phrases =
+    phrases!("book a | book an | book the | book my | renew | pay the | pay my | change the | change my");
 
 /// Whether what is named at `i` can be done by somebody.
 pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {
@@ -171,6 +173,12 @@ pub(super) fn errand(clause: &Clause) -> Guess {
     }
     let timed = !clause.dates.is_empty() || urgent;
     let errand = clause.phrase(i, ERRANDS).is_some();
-    (errand || (timed || needed) && is_doing(clause, i))
-        .then_some((Act::Create(Form::Rest, i), if timed { 0.6 } else { 0.5 }))
+    let confidence = if timed {
+        0.6
+    } else if errand {
+        0.5
+    } else {
+        command::NEED
+    };
+    (errand || (timed || needed) && is_doing(clause, i)).then_some((Act::Create(Form::Rest, i), confidence))
 }

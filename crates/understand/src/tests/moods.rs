@@ -25,6 +25,9 @@ fn what_is_added_outright_is_a_task_whatever_it_is_about() {
         ("remind me to transfer money to my account", "transfer money to my account"),
         ("schedule a dentist appointment for tomorrow 9am", "dentist appointment"),
         ("I need to book a flight", "book a flight"),
+        ("I need to change the tires", "change the tires"),
+        ("we need to buy milk", "buy milk"),
+        ("add listen to the new album", "listen to the new album"),
         ("email Bob tomorrow", "email Bob"),
     ] {
         let command = one(text);
@@ -71,6 +74,7 @@ fn chores_in_the_past_are_done() {
         ("bought milk", "milk"),
         ("I paid the rent", "rent"),
         ("I've watered the plants", "plants"),
+        ("I've paid the bills", "bills"),
         ("picked up the parcel", "parcel"),
         ("I removed the milk task", "milk"),
     ] {
@@ -99,6 +103,7 @@ fn questions_change_nothing() {
         "how can I rename a task?",
         "can you delete tasks?",
         "could you delete a task?",
+        "can you mark tasks as done?",
         "delete milk? no way!",
         "did you delete milk?",
     ] {
@@ -108,6 +113,8 @@ fn questions_change_nothing() {
         ("milk done?", "milk"),
         ("is the report done?", "report"),
         ("is milk done", "milk"),
+        ("have I paid the rent?", "rent"),
+        ("did I add milk?", "milk"),
         ("did I finish the report?", "report"),
         ("is the milk task completed?", "milk"),
     ] {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use jiff::civil::Time;
+
 use crate::clause::Clause;
 use crate::dates::Found;
 use crate::numbers;
@@ -121,6 +123,13 @@ fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
     first
 }
 
+/// What is left of the stretch when a date in it is taken.
+pub(super) fn without(clause: &mut Clause, range: Range<usize>, tokens: Range<usize>) -> Range<usize> {
+    let start = before_filler(clause, range.start, tokens.start);
+    clause.take(start..tokens.end);
+    range.start..start
+}
+
 /// Takes "at the same time" and its like, which changes nothing.
 fn take_tail(clause: &mut Clause, range: Range<usize>) {
     const TAIL: Phrases = phrases!("at the same time | same time | for the same time | as well | too | if possible");
@@ -181,11 +190,14 @@ fn bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut Command
         None => clause.now.date().tomorrow().ok()?,
     };
     command.when = Some(When::Time(date.at(hour, minute, 0, 0)));
+    command.clock = Time::new(hour, minute, 0, 0).ok().filter(|_| day.is_none());
     clause.take(at..day.map_or(at + 2, |found| found.tokens.end));
     Some(if clause.is_spent(at..end) { from..at } else { from..end })
 }
 
 /// Whether a "to" before the date leads to a new title: "change it to call Bob tomorrow".
 fn renames(clause: &Clause, range: Range<usize>) -> bool {
-    clause.noun_in(range.clone()).is_none() && (range.start + 1..range.end).any(|i| clause.at(i) == "to")
+    let filler = |from: usize| (from..range.end).all(|i| matches!(clause.at(i), "be" | "due" | "for"));
+    let leads = |i: usize| clause.at(i) == "to" && !filler(i + 1);
+    clause.noun_in(range.clone()).is_none() && (range.start + 1..range.end).any(leads)
 }

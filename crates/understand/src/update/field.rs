@@ -10,16 +10,25 @@ use crate::lexicon;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Command;
 
-/// Reads a change of a named field; what is given back names the task.
-pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+/// What a named field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A date, which is read elsewhere.
+    Date,
+    /// A priority, a title, a state, a description.
+    Value,
+}
+
+/// Reads a change of a named field. What is given back names the task, and says what was named.
+pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> (Range<usize>, Option<Kind>) {
     const FIELDS: Phrases = phrases!(
         "priority | description | due date | deadline | title | name | status | date and time | date | time | \
-         due time | details | notes | note"
+         due time | details | notes | note | tags | labels"
     );
     let limit = range.end.min(range.start + 8);
     let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));
     let is_field = |(at, n): &(usize, usize)| clause.noun_at(at + n).is_none() && level(clause.before(*at)).is_none();
-    let Some((at, n)) = found.filter(is_field) else { return range };
+    let Some((at, n)) = found.filter(is_field) else { return (range, None) };
     let name = clause.at(at);
     let article = |i: usize| lexicon::is_article(clause.at(i)) || matches!(clause.at(i), "alert" | "reminder");
     let direct = (range.start..at).all(article);
@@ -28,31 +37,37 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
         if matches!(name, "time" | "date") && clause.noun_at(at.saturating_sub(1)).is_some() {
             clause.take(at..at + n);
         }
-        return range;
+        return (range, None);
     }
     let of = at + n + clause.phrase(at + n, phrases!("of | for | on | in")).unwrap_or(0);
     if matches!(name, "due" | "deadline" | "date" | "time") {
         clause.take(at..of);
-        return if direct { of..range.end } else { range };
+        return (if direct { of..range.end } else { range }, Some(Kind::Date));
     }
     let Some(to) = divider(clause, of..range.end, name) else {
         command.priority = (of..range.end).find_map(|i| level(clause.at(i))).filter(|_| name == "priority");
         clause.take(at..of);
-        return if direct { of..range.end } else { range.start..at };
+        return (if direct { of..range.end } else { range.start..at }, None);
     };
     set(clause, name, to + 1..range.end, command);
     clause.take(to..range.end);
-    if direct { of..to } else { range.start..at }
+    (if direct { of..to } else { range.start..at }, Some(Kind::Value))
 }
 
 fn set(clause: &Clause, name: &str, value: Range<usize>, command: &mut Command) {
     match name {
         "priority" => command.priority = value.clone().find_map(|i| level(clause.at(i))),
+        "tags" | "labels" => command.tags = super::names(clause, value),
         "title" | "name" => command.title = Some(clause.rest(value)).filter(|title| !title.is_empty()),
         "status" => {
             let done = phrases!("done | complete | completed | finished");
-            let completed = value.clone().any(|i| done.contains(clause.at(i)));
-            command.status = Some(if completed { Status::Completed } else { Status::Pending });
+            let open = phrases!("not | pending | open | todo | incomplete | undone | unfinished | active");
+            let says = |words: Phrases| value.clone().any(|i| words.contains(clause.at(i)));
+            command.status = match (says(open), says(done)) {
+                (true, _) => Some(Status::Pending),
+                (_, true) => Some(Status::Completed),
+                _ => None,
+            };
         }
         _ => {
             let quoted = value.len() == 1 && clause.words.is_quoted(value.start);

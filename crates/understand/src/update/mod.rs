@@ -2,6 +2,7 @@
 
 mod date;
 mod field;
+mod shift;
 
 use std::ops::Range;
 
@@ -15,6 +16,7 @@ use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Field, Intent, Missing, Target};
 use crate::target;
 use crate::timing;
+use field::Kind;
 
 /// What an update is about, as far as its verb says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +94,7 @@ fn finish(command: &mut Command, bare: bool) {
         command.target = Some(Target::It);
         command.confidence = command.confidence.min(0.85);
     }
-    if command.target.is_none() {
+    if command.target.is_none() || command.target == Some(Target::All) && command.filter.unsupported {
         command.missing = Some(Missing::Target);
     }
     if command.missing.is_some() {
@@ -104,6 +106,7 @@ fn says_nothing(command: &Command) -> bool {
     command.title.is_none()
         && command.description.is_none()
         && command.when.is_none()
+        && command.shift.is_none()
         && command.recurrence.is_none()
         && command.priority.is_none()
         && command.status.is_none()
@@ -135,6 +138,11 @@ fn tagged(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Ra
     {
         command.tags = names(clause, range.start..at);
         return at + n..range.end;
+    }
+    if matches!(clause.at(range.start), "it" | "that" | "this") && clause.words.is_word(range.start + 1) {
+        let start = range.start + 1;
+        command.tags = names(clause, start + clause.phrase(start, phrases!("with | as")).unwrap_or(0)..range.end);
+        return range.start..start;
     }
     if let Some((at, n)) = clause.seek(range.start, phrases!("with | as | :")) {
         command.tags = names(clause, at + n..range.end);
@@ -211,8 +219,9 @@ fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> R
 
 /// "change … to …", "move … to …", with fields ("the priority of …", "the description of …").
 fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &mut Command) -> Range<usize> {
-    let range = field::read(clause, range, command);
-    if !says_nothing(command) {
+    let (range, field) = field::read(clause, range, command);
+    // A field that gets a value nobody can read ("priority to 5") is asked about; the task keeps its title.
+    if !says_nothing(command) || field == Some(Kind::Value) {
         return range;
     }
     take_participle(clause, range.clone());
@@ -222,8 +231,22 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
     if let Some(about) = field::new_priority(clause, range.clone(), command) {
         return about;
     }
-    if let Some(about) = date::read(clause, range.clone(), command) {
+    let shift = shift::find(clause, range.clone(), change);
+    let about = date::read(clause, range.clone(), command);
+    if let Some((shift, tokens)) = shift {
+        command.shift = Some(shift);
+        // What lies earlier than an unknown date cannot be reckoned from now.
+        command.when = command.when.filter(|_| shift.months >= 0 && shift.days >= 0 && shift.minutes >= 0);
+        command.clock = None;
+        command.missing = None;
+        return about.unwrap_or_else(|| date::without(clause, range, tokens));
+    }
+    if let Some(about) = about {
         return about;
+    }
+    if field == Some(Kind::Date) {
+        let to = range.clone().rfind(|i| matches!(clause.at(*i), "to" | "as" | "for"));
+        return range.start..to.unwrap_or(range.end);
     }
     if change == Change::Any { new_title(clause, range, command) } else { range }
 }

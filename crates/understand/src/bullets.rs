@@ -1,0 +1,99 @@
+//! Lists of tasks: "add these:" or "delete these:" and one task on each line, or one after each comma.
+
+use std::ops::Range;
+
+use crate::courtesy;
+use crate::lexicon::{self, Verb};
+use crate::phrases::{Phrases, phrases};
+use crate::reading::Intent;
+use crate::tokens::{Kind, Words};
+
+/// As many as anybody lists in one message.
+const MOST: usize = 50;
+
+/// What is to be done about each, and the stretches that each hold a title, if the text is such a list.
+pub(crate) fn items(words: &Words) -> Option<(Intent, Vec<Range<usize>>)> {
+    let start = courtesy::after(words, 0, words.len());
+    let (intent, body) = heading(words, start)?;
+    let broken = (body..words.len()).any(|i| words.kind(i) == Some(Kind::Break));
+    let ends = |i: usize| {
+        let mark = words.kind(i) == Some(Kind::Break);
+        if broken {
+            mark
+        } else {
+            matches!(words.at(i), "," | ";") || words.at(i) == "and" && words.at(i + 1) != "then"
+        }
+    };
+    let mut items = Vec::new();
+    let mut from = body;
+    for i in (body..words.len()).filter(|i| ends(*i)).chain([words.len()]) {
+        let range = after_bullet(words, from, i)..i;
+        if (range.clone()).any(|k| words.is_word(k) || words.is_quoted(k)) {
+            items.push(range);
+        }
+        from = i + 1;
+    }
+    (!items.is_empty() && items.len() <= MOST).then_some((intent, items))
+}
+
+/// "add these:", "create the following tasks:", "new tasks:": where the list begins.
+fn heading(words: &Words, start: usize) -> Option<(Intent, usize)> {
+    const NAMES: Phrases = phrases!(
+        "these | the following | following | tasks | todos | to-dos | items | some tasks | new tasks | these tasks | \
+         these items | these to dos | these things | the following tasks | the following items | \
+         the following things | the following to my list | these to my list | these tasks to my list | \
+         these to my todo list | these items to my list | these to my tasks | the following todos | these todos"
+    );
+    let word = words.at(start);
+    let adds = matches!(lexicon::verb(word), Some(Verb::Add)) || matches!(word, "create" | "make" | "put" | "new");
+    let intent = match lexicon::verb(word) {
+        Some(Verb::Delete) => Intent::DeleteTask,
+        Some(Verb::Complete) => Intent::CompleteTask,
+        _ => Intent::CreateTask,
+    };
+    let adds = adds || intent != Intent::CreateTask;
+    let verb = usize::from(adds);
+    let plain = phrases!("tasks | todos | to-dos | new tasks | to do").contains(word);
+    if !adds && !plain {
+        return None;
+    }
+    let placed = intent == Intent::CreateTask && adds && matches!(words.at(start + 1), "to" | "on");
+    let n = words.phrase(start + verb, NAMES).or(placed.then_some(0))?;
+    let end = start + verb + n;
+    let list = (end..end + 6).find(|i| words.at(*i) == ":" || words.kind(*i) == Some(Kind::Break))?;
+    let between = phrases!("to | on | in | my | the | list | todo | to-do | tasks | please | for | me | new | ?");
+    (end..list).all(|i| between.contains(words.at(i))).then_some((intent, list + 1))
+}
+
+/// Whether a line that begins at `i` is one more of a list.
+pub(crate) fn is_item(words: &Words, i: usize) -> bool {
+    let line = i > 0 && words.kind(i - 1) == Some(Kind::Break);
+    let bullet = line && matches!(words.at(i), "-" | "*" | "•" | "–" | "+") && words.is_word(i + 1);
+    bullet || words.before(i) == ";" && words.len() - i < 40 && short(words, i)
+}
+
+/// "add milk; eggs; bread": a word or two after the mark, and no remark.
+fn short(words: &Words, i: usize) -> bool {
+    let remark = phrases!(
+        "i | he | she | it | it's | they | we | you | that | this | thanks | thank | please | ok | okay | bye | yes | no"
+    );
+    let first = courtesy::after(words, 0, words.len());
+    let added = lexicon::verb(words.at(first)) == Some(Verb::Add);
+    let end = (i..i + 4).find(|k| words.at(*k) == ";" || *k >= words.len());
+    added && end.is_some_and(|end| end > i) && !remark.contains(words.at(i))
+}
+
+/// The first token behind a bullet or a number: "- milk", "2. eggs", "[ ] bread".
+fn after_bullet(words: &Words, from: usize, to: usize) -> usize {
+    let mut i = from;
+    while i < to && !words.is_word(i) && !words.is_quoted(i) && words.at(i) != "#" && words.at(i) != "$" {
+        i += 1;
+    }
+    // A box that is ticked: "[x] milk".
+    if words.at(i) == "x" && words.before(i) == "[" && words.at(i + 1) == "]" {
+        return (i + 2).min(to);
+    }
+    let number = words.at(i).len() <= 2 && words.at(i).bytes().all(|b| b.is_ascii_digit());
+    let numbered = number && matches!(words.at(i + 1), "." | ")" | ":" | "-") && i + 2 < to;
+    if numbered { i + 2 } else { i }
+}

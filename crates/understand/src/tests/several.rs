@@ -1,0 +1,184 @@
+//! Several commands in one message, lists of tasks, corrections, and words that only look like dates or commands.
+
+use jiff::civil::date;
+
+use super::{named, now, one};
+use crate::{Command, Intent, Missing, StatusFilter, Target, When, read};
+
+fn all(text: &str) -> Vec<Command> {
+    read(text, &now()).commands
+}
+
+fn intents(text: &str) -> Vec<Intent> {
+    all(text).iter().map(|command| command.intent).collect()
+}
+
+#[test]
+fn commands_follow_each_other() {
+    for (text, wanted) in [
+        (
+            "delete call mom, add buy bread and complete the report",
+            vec![Intent::DeleteTask, Intent::CreateTask, Intent::CompleteTask],
+        ),
+        (
+            "First add y1, second add y2, finally show all tasks",
+            vec![Intent::CreateTask, Intent::CreateTask, Intent::ListTasks],
+        ),
+        ("add z1 and then mark it as done", vec![Intent::CreateTask, Intent::CompleteTask]),
+        ("add milk, then complete it", vec![Intent::CreateTask, Intent::CompleteTask]),
+        ("first delete milk, then show my tasks", vec![Intent::DeleteTask, Intent::ListTasks]),
+        ("mark the first as done and the second as high priority", vec![Intent::CompleteTask, Intent::UpdateTask]),
+    ] {
+        assert_eq!(intents(text), wanted, "{text}");
+    }
+    let marked = all("add z1 and then mark it as done");
+    assert_eq!((marked[0].title.as_deref(), marked[1].target.clone()), (Some("z1"), Some(Target::It)));
+    let both = all("mark the first as done and the second as high priority");
+    assert_eq!(
+        (both[0].target.clone(), both[1].target.clone()),
+        (Some(Target::Position(1)), Some(Target::Position(2)))
+    );
+    assert_eq!(both[1].priority, Some(model::task::Priority::High));
+}
+
+#[test]
+fn lists_of_new_tasks() {
+    for (text, wanted) in [
+        ("add these:\n- milk\n- eggs\n- bread", ["milk", "eggs", "bread"]),
+        ("add the following tasks:\n1. milk\n2. call mom tomorrow\n3) bread", ["milk", "call mom", "bread"]),
+        ("Add tasks:\n* milk\n* eggs\n\n* delete old files", ["milk", "eggs", "delete old files"]),
+        ("please add these to my list:\n• milk\n• eggs\n• 2 lemons", ["milk", "eggs", "2 lemons"]),
+        ("todos:\n[ ] milk\n[x] eggs\n[ ] bread", ["milk", "eggs", "bread"]),
+        ("add these: milk, eggs and bread", ["milk", "eggs", "bread"]),
+        ("add milk\n- eggs\n- bread", ["milk", "eggs", "bread"]),
+        ("add milk; eggs; bread", ["milk", "eggs", "bread"]),
+        ("1. add milk\n2. add eggs\n3. add bread", ["milk", "eggs", "bread"]),
+        ("add to my list:\n- milk\n- eggs\n- bread", ["milk", "eggs", "bread"]),
+    ] {
+        let commands = all(text);
+        assert!(commands.iter().all(|command| command.intent == Intent::CreateTask), "{text}");
+        let titles: Vec<&str> = commands.iter().filter_map(|command| command.title.as_deref()).collect();
+        assert_eq!(titles, wanted, "{text}");
+    }
+}
+
+#[test]
+fn lists_of_tasks_to_delete_or_complete() {
+    for (text, intent) in [
+        ("delete these:\n- milk\n- eggs", Intent::DeleteTask),
+        ("complete the following:\n1. milk\n2. eggs", Intent::CompleteTask),
+    ] {
+        let commands = all(text);
+        let targets: Vec<Option<Target>> = commands.iter().map(|command| command.target.clone()).collect();
+        assert!(commands.iter().all(|command| command.intent == intent), "{text}");
+        assert_eq!(targets, [named("milk"), named("eggs")], "{text}");
+    }
+}
+
+#[test]
+fn several_tasks_are_named_at_once() {
+    let names = |names: &[&str]| Some(Target::Several(names.iter().map(|n| Target::Named((*n).to_owned())).collect()));
+    for (text, target) in [
+        ("remove buy milk and call mom", names(&["buy milk", "call mom"])),
+        ("delete call mom and the report", names(&["call mom", "report"])),
+        ("remove pay rent, call mom and water the plants", names(&["pay rent", "call mom", "water the plants"])),
+        ("delete buy milk and eggs", named("buy milk and eggs")),
+    ] {
+        assert_eq!(one(text).target, target, "{text}");
+    }
+}
+
+#[test]
+fn corrections_and_courtesies() {
+    for (text, intent, target) in [
+        ("complete mom, I mean the report", Intent::CompleteTask, "report"),
+        ("delete milk, no wait, bread", Intent::DeleteTask, "bread"),
+        ("no, delete mom instead", Intent::DeleteTask, "mom"),
+        ("oops, I meant delete bread", Intent::DeleteTask, "bread"),
+        (
+            "please, if it's not too much trouble, would you kindly mark the milk task as completed?",
+            Intent::CompleteTask,
+            "milk",
+        ),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.target), (intent, named(target)), "{text}");
+    }
+}
+
+#[test]
+fn names_that_look_like_dates_stay_in_the_title() {
+    for text in [
+        "monday.com review",
+        "midnight snack",
+        "watch Saturday Night Live",
+        "buy the Sunday Times",
+        "call April",
+        "buy Black Friday deals",
+    ] {
+        let command = one(&format!("add {text}"));
+        assert_eq!((command.title.as_deref(), command.when), (Some(text), None), "{text}");
+    }
+    let report = one("add finish report by friday");
+    assert_eq!((report.title.as_deref(), report.when), (Some("finish report"), Some(When::Day(date(2025, 12, 26)))));
+    let live = one("add watch Saturday Night Live on Saturday");
+    assert_eq!(live.title.as_deref(), Some("watch Saturday Night Live"));
+    assert_eq!(live.when, Some(When::Day(date(2025, 12, 27))));
+}
+
+#[test]
+fn other_words_for_deleting_and_reopening() {
+    for text in ["kill the milk task", "drop the milk task", "get rid of milk", "scratch milk"] {
+        let command = one(text);
+        assert_eq!((command.intent, command.target), (Intent::DeleteTask, named("milk")), "{text}");
+    }
+    assert_eq!(one("drop off the parcel tomorrow").intent, Intent::CreateTask);
+    for text in ["uncheck milk", "untick milk"] {
+        let command = one(text);
+        assert_eq!((command.intent, command.target), (Intent::UpdateTask, named("milk")), "{text}");
+        assert_eq!(command.status, Some(model::task::Status::Pending), "{text}");
+    }
+}
+
+#[test]
+fn what_no_filter_can_say_is_not_guessed() {
+    for text in [
+        "delete everything except milk",
+        "remove all tasks that are not urgent",
+        "complete all tasks except the report",
+    ] {
+        assert_eq!(one(text).intent, Intent::Unknown, "{text}");
+    }
+    for text in [
+        "show tasks for next week",
+        "list tasks due in november",
+        "show tasks without a due date",
+        "show tasks due after friday",
+        "show my tasks not tagged home",
+    ] {
+        let command = one(text);
+        assert_eq!(command.intent, Intent::ListTasks, "{text}");
+        assert!(command.filter.unsupported && command.filter.due.is_none() && command.confidence < 0.5, "{text}");
+    }
+    for text in ["show tasks for this week", "show tasks for tomorrow", "show my tasks", "show tasks for Friday"] {
+        assert!(!one(text).filter.unsupported, "{text}");
+    }
+    for text in ["delete all tasks due next week", "move all tasks due next week to friday"] {
+        assert_eq!(one(text).missing, Some(Missing::Target), "{text}");
+    }
+    assert_eq!(one("which tasks did I finish?").filter.status, Some(StatusFilter::Completed));
+}
+
+#[test]
+fn repetitions_are_no_part_of_the_task() {
+    assert_eq!(one("remind me to check the oven repeating every hour").title.as_deref(), Some("check the oven"));
+    for (text, minutes, count) in [
+        ("remind me about the laundry task repeating every hour", 60, None),
+        ("set a reminder for the laundry task at 5pm, repeating every hour", 60, None),
+        ("set a reminder for the laundry task in 10 minutes repeating every 2 hours 3 times", 120, Some(3)),
+    ] {
+        let command = one(text);
+        assert_eq!((command.intent, command.target), (Intent::ScheduleReminder, named("laundry")), "{text}");
+        assert_eq!((command.repeat_interval_minutes, command.repeat_count), (Some(minutes), count), "{text}");
+    }
+}
