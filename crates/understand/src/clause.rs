@@ -216,7 +216,10 @@ fn is_name(words: &Words, start: usize, end: usize, found: &Found) -> bool {
             "april" | "may" | "june" | "august" => {
                 matches!(before, "call" | "meet" | "ask" | "email" | "text" | "tell" | "phone" | "message" | "with")
             }
-            _ => matches!(before, "black" | "cyber" | "taco" | "giving" | "palm" | "ash" | "fat" | "bowl" | "casual"),
+            day if day.ends_with("day") => {
+                matches!(before, "black" | "cyber" | "taco" | "giving" | "palm" | "ash" | "fat" | "bowl" | "casual")
+            }
+            _ => false,
         };
     called
         || goes_on

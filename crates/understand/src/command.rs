@@ -63,7 +63,7 @@ fn unknown(clause: &mut Clause) -> Command {
 /// Completing and deleting.
 fn about(clause: &mut Clause, intent: Intent, body: usize, end: usize, confidence: f64) -> Command {
     let mut command = Command::new(intent, confidence);
-    let end = if clause.at(end - 1) == "instead" && end > body + 1 { end - 1 } else { end };
+    let end = if end > body + 1 && clause.at(end - 1) == "instead" { end - 1 } else { end };
     command.target = target::read(clause, body..end, &mut command.filter);
     // "delete all tasks due next week": more than was meant must not go.
     if command.target.is_none() || command.target == Some(Target::All) && command.filter.unsupported {

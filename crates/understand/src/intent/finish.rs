@@ -190,6 +190,8 @@ fn already(clause: &Clause, i: usize) -> Guess {
     // "paid" and its like need something that was paid, "called" somebody.
     let object = i + n + 1 + past::particle(clause.at(i + n + 1));
     let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && n > 0) && !clause.asked;
+    let named = clause.words.is_word(object) || clause.words.is_quoted(object);
+    let fits = fits && named;
     let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural);
     (fits && !listed).then_some((Act::Complete(object, clause.end), if sure { 0.68 } else { 0.62 }))
 }
@@ -202,7 +204,7 @@ fn is_done(clause: &Clause, i: usize) -> Guess {
     );
     const ASKS: Phrases = phrases!(
         "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | \
-         where | i | add | check | until | once | after"
+         where | i | i've | you | you've | we | add | check | until | once | after"
     );
     if ASKS.contains(clause.at(i)) || verb_at(clause, i).is_some() {
         return None;
