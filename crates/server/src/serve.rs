@@ -32,11 +32,12 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     // A client that has said all it has to say still gets its answer.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).half_close(true);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
+    let door = Arc::new(Door { builder, router });
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let accept = async || (places.clone().acquire_owned().await.ok(), listener.accept().await);
     while let Some((place, accepted)) = app.stopping().run_until_cancelled(accept()).await {
         match accepted {
-            Ok((stream, _)) => handle(stream, &builder, &router, connections.watcher(), place),
+            Ok((stream, _)) => handle(stream, door.clone(), connections.watcher(), place),
             Err(error) => {
                 tracing::warn!(error = %error, "a connection was not accepted");
                 tokio::time::sleep(BREATH).await;
@@ -57,24 +58,25 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-fn handle(
-    stream: TcpStream,
-    builder: &auto::Builder<TokioExecutor>,
-    router: &Router,
-    watcher: Watcher,
-    place: Option<OwnedSemaphorePermit>,
-) {
+/// What every connection needs to begin.
+struct Door {
+    builder: auto::Builder<TokioExecutor>,
+    router: Router,
+}
+
+fn handle(stream: TcpStream, door: Arc<Door>, watcher: Watcher, place: Option<OwnedSemaphorePermit>) {
     // Answers are small and streams must not wait for more.
     let _ = stream.set_nodelay(true);
-    let (builder, service) = (builder.clone(), TowerToHyperService::new(router.clone()));
     tokio::spawn(async move {
         let _place = place;
         // hyper's own limit begins with the first line; it takes its time to tell HTTP/1 from HTTP/2.
         if !matches!(tokio::time::timeout(HEADER_PATIENCE, has_begun(&stream)).await, Ok(true)) {
             return;
         }
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-        if let Err(error) = watcher.watch(connection).await {
+        let service = TowerToHyperService::new(door.router.clone());
+        let connection = door.builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        // Thousands may wait at once: they carry nothing along that was only needed to begin.
+        if let Err(error) = Box::pin(watcher.watch(connection)).await {
             tracing::debug!(error = %error, "a connection ended early");
         }
     });
