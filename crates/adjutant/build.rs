@@ -1,8 +1,6 @@
 //! Has the linker write the program's relocations in the compact form, where the C library of this machine can read it
 //! (2.36 and later): a tenth of the program's file need not be read at its start and kept in memory.
 
-#![expect(clippy::print_stdout, reason = "how a build script speaks to cargo")]
-
 use std::process::Command;
 
 fn main() {

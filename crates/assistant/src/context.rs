@@ -42,6 +42,8 @@ impl AgentContext {
 pub struct Request {
     pub message: String,
     pub reading: Reading,
+    /// What it would be if everything it names were tasks.
+    pub as_tasks: Reading,
     /// In the user's time zone.
     pub now: Zoned,
 }
@@ -50,6 +52,7 @@ impl Request {
     pub fn new(message: String, user: &User, now: Timestamp) -> Self {
         let now = now.to_zoned(user.time_zone.clone());
         let reading = understand::read(&message, &now);
-        Self { message, reading, now }
+        let as_tasks = understand::read_as_tasks(&message, &now);
+        Self { message, reading, as_tasks, now }
     }
 }

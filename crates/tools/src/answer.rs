@@ -124,3 +124,23 @@ impl Answer {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_reads_the_words_of_the_contract() {
+        // AGENT-6, TASK-1: S3
+        let created = Answer::done(json!({"success": true, "task_id": "abc", "title": "Task title"}));
+        assert_eq!(created.text(Tool::Add), "Created task 'Task title' (ID: abc)");
+        let failed = Answer::failed(Failure::new(NOT_FOUND, "Human-readable error"));
+        assert_eq!(failed.text(Tool::Delete), "Error: Human-readable error");
+        let tasks = json!([
+            {"id": "abc", "title": "Task One", "status": "completed"},
+            {"id": "def", "title": "Task Two", "status": "pending"},
+        ]);
+        let list = Answer::done(json!({"success": true, "tasks": tasks, "count": 2}));
+        assert_eq!(list.text(Tool::List), "You have 2 tasks:\n1. [✓] Task One (ID: abc)\n2. [ ] Task Two (ID: def)");
+    }
+}

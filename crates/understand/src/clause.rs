@@ -48,8 +48,8 @@ impl<'a> Clause<'a> {
         let taken = (start..end).map(|i| courtesy::is_please(words.at(i))).collect();
         let mut dates = dates::find(Scan { words, start, end, now });
         dates.retain(|found| !is_name(words, start, end, found));
-        let foreign = (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
-        let plan = (start..end).any(|i| words.is_one_of(i, scope::PLANS));
+        let foreign = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
+        let plan = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::PLANS));
         let asked = (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
         let opening = range.start;
         let mut clause =

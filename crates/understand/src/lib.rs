@@ -35,24 +35,35 @@ use tokens::Words;
 
 /// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
-    let words = Words::new(text);
-    if let Some((intent, items)) = bullets::items(&words) {
-        let item = |range| command::item(&mut Clause::new(&words, range, now), intent);
+    commands(&Words::new(text), now)
+}
+
+/// [`read`] for who knows the tasks there are: a sentence that names things of other trades ("delete email Bob") is read
+/// as if it named a task. Whether it does, only a look at the tasks can tell.
+pub fn read_as_tasks(text: &str, now: &jiff::Zoned) -> Reading {
+    let mut words = Words::new(text);
+    words.of_tasks = true;
+    commands(&words, now)
+}
+
+fn commands(words: &Words, now: &jiff::Zoned) -> Reading {
+    if let Some((intent, items)) = bullets::items(words) {
+        let item = |range| command::item(&mut Clause::new(words, range, now), intent);
         let commands = items.into_iter().map(item).collect();
         return Reading { commands };
     }
     let mut commands: Vec<Command> = Vec::new();
     let mut remark = None;
-    for range in split::clauses(&words) {
-        let mut command = command::read(&mut Clause::new(&words, range.clone(), now));
-        if let Some(joined) = remark.and_then(|start| with_remark(&words, start..range.end, &command, now)) {
+    for range in split::clauses(words) {
+        let mut command = command::read(&mut Clause::new(words, range.clone(), now));
+        if let Some(joined) = remark.and_then(|start| with_remark(words, start..range.end, &command, now)) {
             commands.pop();
             command = joined;
         }
         // "add milk", and on the next line "- eggs".
         let listed = commands.last().is_some_and(|last| last.intent == Intent::CreateTask);
-        if command.intent == Intent::Unknown && listed && bullets::is_item(&words, range.start) {
-            command = command::item(&mut Clause::new(&words, range.clone(), now), Intent::CreateTask);
+        if command.intent == Intent::Unknown && listed && bullets::is_item(words, range.start) {
+            command = command::item(&mut Clause::new(words, range.clone(), now), Intent::CreateTask);
         }
         remark = is_remark(&command).then_some(range.start);
         add(&mut commands, command);
@@ -64,7 +75,7 @@ pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
     if commands.iter().any(|command| command.intent != Intent::Unknown) {
         commands.retain(|command| command.intent != Intent::Unknown);
     } else if commands.len() > 1 {
-        let whole = command::read(&mut Clause::new(&words, 0..words.len(), now));
+        let whole = command::read(&mut Clause::new(words, 0..words.len(), now));
         commands = vec![whole];
     }
     Reading { commands }

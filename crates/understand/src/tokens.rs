@@ -36,6 +36,8 @@ pub(crate) struct Words<'a> {
     text: &'a str,
     lower: String,
     tokens: Vec<Token>,
+    /// Whether words of other trades are taken for names of tasks.
+    pub(crate) of_tasks: bool,
 }
 
 impl<'a> Words<'a> {
@@ -43,7 +45,7 @@ impl<'a> Words<'a> {
         let mut lexer =
             Lexer { text, lower: String::with_capacity(text.len()), tokens: Vec::new(), unclosed: [false; 5] };
         lexer.run();
-        Self { text, lower: lexer.lower, tokens: lexer.tokens }
+        Self { text, lower: lexer.lower, tokens: lexer.tokens, of_tasks: false }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -19,7 +19,7 @@ use crate::wording;
 type Said = Result<Option<String>, Ask>;
 
 pub(super) fn carry_out(policy: &mut Policy<'_>, command: &follow_up::Wanted) -> Said {
-    let follow_up::Wanted { command, pick } = command;
+    let follow_up::Wanted { command, pick, .. } = command;
     if let Some(missing) = command.missing {
         return Ok(Some(wording::missing(missing)));
     }

@@ -12,6 +12,8 @@ use crate::{Prompt, wording};
 pub(super) struct Wanted {
     pub(super) command: Command,
     pub(super) pick: Option<usize>,
+    /// Whether it is only a command if there is a task of that name.
+    pub(super) if_found: bool,
 }
 
 /// What the message asks for, in the light of the question before it.
@@ -24,14 +26,32 @@ pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<Wanted> {
     {
         return vec![wanted];
     }
-    let mut commands = prompt.request.reading.commands.clone();
+    let (mut commands, if_found) = read(prompt);
     let words = plain(&prompt.request.message);
     if small_talk::is_consent(&prompt.request.message) || small_talk::is_refusal_of(&words) {
         commands.truncate(1);
         commands.iter_mut().for_each(|command| command.intent = Intent::Unknown);
     }
     let commands = commands.into_iter();
-    commands.map(|command| Wanted { command, pick: None }).collect()
+    commands.map(|command| Wanted { command, pick: None, if_found }).collect()
+}
+
+/// A task may be called "email Bob": beside other commands, or where there is a task of that name, it is meant.
+fn read(prompt: &Prompt<'_>) -> (Vec<Command>, bool) {
+    let (plain, as_tasks) = (&prompt.request.reading.commands, &prompt.request.as_tasks.commands);
+    let is_known = |command: &Command| command.intent != Intent::Unknown;
+    let names_one = |command: &Command| {
+        let changes = matches!(command.intent, Intent::CompleteTask | Intent::DeleteTask | Intent::UpdateTask);
+        changes && command.missing.is_none() && matches!(command.target, Some(Target::Named(_)))
+    };
+    if plain.iter().any(is_known) {
+        let lost = as_tasks.len() > plain.len();
+        return (if lost { as_tasks } else { plain }.clone(), false);
+    }
+    match as_tasks.as_slice() {
+        [one] if names_one(one) => (as_tasks.clone(), true),
+        _ => (plain.clone(), false),
+    }
 }
 
 /// "the second one", after "Which one: …?"
@@ -52,7 +72,7 @@ fn chosen(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Want
         earlier.commands.iter().find(|command| command.target.is_some())
     })?;
     let name = if pick.is_some() { query } else { prompt.request.message.clone() };
-    Some(Wanted { command: Command { target: Some(Target::Named(name)), ..command.clone() }, pick })
+    Some(Wanted { command: Command { target: Some(Target::Named(name)), ..command.clone() }, pick, if_found: false })
 }
 
 /// Which of the options a short answer means.
@@ -122,7 +142,7 @@ fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<W
             Command { when: Some(when), missing: None, ..first }
         }
     };
-    Some(Wanted { command, pick: None })
+    Some(Wanted { command, pick: None, if_found: false })
 }
 
 #[cfg(test)]

@@ -11,9 +11,10 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use serde_json::Value;
 use tools::{Answer, Arguments, Outcome, Spec, Tool};
+use understand::Target;
 
 use crate::shown::{self, Mention};
-use crate::{Call, ChatModel, Delta, ModelError, Prompt};
+use crate::{Call, ChatModel, Delta, ModelError, Prompt, wording};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Offline;
@@ -84,7 +85,12 @@ impl<'a> Policy<'a> {
             self.list = Look::Once;
         }
         for wanted in &commands {
-            sentences.extend(acts::carry_out(&mut self, wanted)?);
+            let said = acts::carry_out(&mut self, wanted)?;
+            let is_none = |said: &String| matches!(&wanted.command.target, Some(Target::Named(n)) if *said == wording::not_found(n));
+            sentences.extend(match said {
+                Some(said) if wanted.if_found && is_none(&said) => Some(small_talk::answer(&self.prompt)),
+                said => said,
+            });
         }
         Ok(sentences.join("\n"))
     }

@@ -438,6 +438,25 @@ async fn lists_by_filter() {
 }
 
 #[tokio::test]
+async fn tasks_that_sound_like_something_else() {
+    // AGENT-8, AGENT-11
+    let bench = Bench::offline().await;
+    for title in ["call bank", "email Bob about the contract", "book flight to Paris", "dentist appointment"] {
+        assert_eq!(added(say(&bench, &format!("add {title}")).await)["title"], title);
+    }
+    assert_eq!(
+        response(&bench, "complete email Bob").await,
+        "Great! I've marked 'email Bob about the contract' as complete."
+    );
+    let (answer, _) = say(&bench, "delete call bank, add buy bread and complete the flight").await;
+    let bread = "Got it! Added 'buy bread' to your list. Anything else?";
+    let flight = "Great! I've marked 'book flight to Paris' as complete.";
+    let question = "Do you really want to delete 'call bank'? Reply 'yes delete' to confirm.";
+    assert_eq!(answer, format!("{bread}\n{flight}\n{question}"), "none of them is lost");
+    assert!(response(&bench, "delete my voicemail").await.starts_with("I'm afraid I can't help with that."));
+}
+
+#[tokio::test]
 async fn what_is_not_about_tasks() {
     // AGENT-8
     let bench = Bench::offline().await;

@@ -37,7 +37,7 @@ async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
     };
     assert!(matches!(set(bob).await, Err(Error::NotFound)));
     assert_eq!(set(alice).await.unwrap().title, "dentist");
-    assert_eq!(listed(&bench, alice).await, [wanted.clone()]);
+    assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&wanted));
     assert_eq!(listed(&bench, bob).await, []);
     let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
     assert_eq!((undone.undone, undone.tasks.len()), (store::undo::Kind::Reminded, 1));
