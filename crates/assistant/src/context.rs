@@ -42,8 +42,6 @@ impl AgentContext {
 pub struct Request {
     pub message: String,
     pub reading: Reading,
-    /// What it would be if everything it names were tasks.
-    pub as_tasks: Reading,
     /// In the user's time zone.
     pub now: Zoned,
 }
@@ -52,7 +50,6 @@ impl Request {
     pub fn new(message: String, user: &User, now: Timestamp) -> Self {
         let now = now.to_zoned(user.time_zone.clone());
         let reading = understand::read(&message, &now);
-        let as_tasks = understand::read_as_tasks(&message, &now);
-        Self { message, reading, as_tasks, now }
+        Self { message, reading, now }
     }
 }

@@ -38,7 +38,14 @@ pub(super) fn commands(prompt: &Prompt<'_>) -> Vec<Wanted> {
 
 /// A task may be called "email Bob": beside other commands, or where there is a task of that name, it is meant.
 fn read(prompt: &Prompt<'_>) -> (Vec<Command>, bool) {
-    let (plain, as_tasks) = (&prompt.request.reading.commands, &prompt.request.as_tasks.commands);
+    let plain = &prompt.request.reading.commands;
+    // One command that was understood leaves nothing to ask.
+    let joints = [",", ";", ".", "\n", " and ", " then "];
+    let is_one = !joints.iter().any(|joint| prompt.request.message.contains(joint));
+    if is_one && plain.iter().any(|command| command.intent != Intent::Unknown) {
+        return (plain.clone(), false);
+    }
+    let as_tasks = understand::read_as_tasks(&prompt.request.message, &prompt.request.now).commands;
     let is_known = |command: &Command| command.intent != Intent::Unknown;
     let names_one = |command: &Command| {
         let changes = matches!(command.intent, Intent::CompleteTask | Intent::DeleteTask | Intent::UpdateTask);
@@ -46,10 +53,10 @@ fn read(prompt: &Prompt<'_>) -> (Vec<Command>, bool) {
     };
     if plain.iter().any(is_known) {
         let lost = as_tasks.len() > plain.len();
-        return (if lost { as_tasks } else { plain }.clone(), false);
+        return (if lost { as_tasks } else { plain.clone() }, false);
     }
     match as_tasks.as_slice() {
-        [one] if names_one(one) => (as_tasks.clone(), true),
+        [one] if names_one(one) => (as_tasks, true),
         _ => (plain.clone(), false),
     }
 }
