@@ -1,13 +1,15 @@
 //! The loop: the model speaks, the tools it asks for are called, until it has nothing more to call. The limits are
 //! enforced here, whatever the model does.
 
+mod release;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use model::conversation::ToolCall;
 use model::redact::redact_json;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tools::answer::{self, Failure};
 use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Toolbox, record};
 use understand::Intent;
@@ -351,68 +353,6 @@ impl Run<'_, '_> {
         let done = self.records.iter().filter(|call| call.error.is_none() && changes(&call.tool_name));
         let titles: Vec<_> = done.filter_map(|call| call.result["title"].as_str()).map(|t| format!("'{t}'")).collect();
         Broken { error_type: ErrorType::LimitReached, words: wording::too_many_calls(&titles), code: None }
-    }
-
-    /// What the user agreed to is done, and nothing else.
-    async fn release(mut self, held: Held) -> store::Result<AgentResult> {
-        self.released = true;
-        let specs = self.toolbox.specs();
-        // What another program kept may have been changed there: only what can be held is released.
-        if !held.acts.iter().all(|act| specs.iter().any(|spec| spec.name == act.tool && spec.destructive)) {
-            return Ok(self.answer(&wording::confirm_again()));
-        }
-        if held.acts.len() > self.limits.max_tool_calls {
-            let broken = self.too_many();
-            return Ok(self.break_off(broken));
-        }
-        (self.watch)(Event::Thinking { content: wording::agreed().to_owned() });
-        let mut sentences = Vec::with_capacity(held.acts.len());
-        for act in &held.acts {
-            let call = Call { name: act.tool.clone(), arguments: Value::Object(act.arguments.clone()).to_string() };
-            let outcome = match self.carry_out(&call, Consent::Given).await {
-                Ok(outcome) => outcome,
-                Err(CallError::Late) => return Ok(self.break_off(late())),
-                Err(CallError::Store(error)) => return Err(error),
-            };
-            let Outcome::Done(answer) = outcome else { continue };
-            sentences.push(wording::released(act, &answer));
-        }
-        Ok(self.answer(&sentences.join("\n")))
-    }
-
-    /// The act is lost, its title is not: found again it is done, unless two tasks are called so.
-    async fn release_by_title(mut self, title: &str) -> store::Result<AgentResult> {
-        let specs = self.toolbox.specs();
-        let find = |tool| specs.iter().find(|spec| spec.tool == tool);
-        let (Some(list), Some(delete)) = (find(tools::Tool::List), find(tools::Tool::Delete)) else {
-            return Ok(self.answer(&wording::confirm_again()));
-        };
-        let wanted = json!({"status": "all", "query": title, "limit": 200});
-        let look = Call { name: list.name.to_owned(), arguments: wanted.to_string() };
-        let tasks = match self.carry_out(&look, Consent::Missing).await {
-            Ok(Outcome::Done(answer)) => answer.into_data()["tasks"].take(),
-            Ok(Outcome::Held(_)) | Err(CallError::Late) => return Ok(self.break_off(late())),
-            Err(CallError::Store(error)) => return Err(error),
-        };
-        let matches: Vec<_> = tasks.as_array().into_iter().flatten().filter(|task| task["title"] == title).collect();
-        match matches.as_slice() {
-            [] => Ok(self.answer(&wording::not_found(title))),
-            [task] => {
-                let key = if delete.takes("todo_id") { "todo_id" } else { "task_id" };
-                let arguments = Arguments::from_iter([(key.to_owned(), task["id"].clone())]);
-                let id = task["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_default();
-                let targets = vec![tools::Target { id, title: title.to_owned() }];
-                let act = Act { tool: delete.name.to_owned(), arguments, targets, bulk: false };
-                match Held::of(vec![act]) {
-                    Some(held) => self.release(held).await,
-                    None => Ok(self.answer(&wording::confirm_again())),
-                }
-            }
-            several => {
-                let titles: Vec<_> = several.iter().filter_map(|task| task["title"].as_str()).collect();
-                Ok(self.answer(&wording::ambiguous(title, &titles)))
-            }
-        }
     }
 
     /// Ends the turn with these words.
