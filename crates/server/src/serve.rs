@@ -31,6 +31,8 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // A client that has said all it has to say still gets its answer.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).half_close(true);
+    // Answers and events are small: one buffer for all of them is less to keep for each connection that waits.
+    builder.http1().writev(false);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
     let door = Arc::new(Door { builder, router });
     let places = Arc::new(Semaphore::new(CONNECTIONS));

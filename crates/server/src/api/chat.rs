@@ -36,6 +36,19 @@ pub(super) struct ChatRequest {
     user_id: Option<String>,
 }
 
+/// One event of the stream (S0).
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what is written by hand")]
+struct StreamEvent {
+    /// Counts from 1.
+    id: String,
+    /// `thinking`, `tool_call`, `response_delta`, `error`, and at last `done`.
+    #[schema(examples("response_delta"))]
+    event: String,
+    /// A JSON object.
+    data: String,
+}
+
 /// What came of it (S1).
 #[derive(Serialize, ToSchema)]
 struct ChatResponse<'a> {
@@ -157,7 +170,7 @@ struct ResponseMetadata<'a> {
     request_body = ChatRequest,
     params(("Last-Event-ID" = Option<String>, Header, description = "With an Idempotency-Key: goes on after this event")),
     responses(
-        (status = 200, description = "Server-sent events", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "Server-sent events", body = StreamEvent, content_type = "text/event-stream"),
         (status = 404, description = "The conversation is another user's", body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
