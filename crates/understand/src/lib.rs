@@ -25,7 +25,6 @@ mod timing;
 mod tokens;
 mod update;
 
-pub use json::to_json;
 pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Target, When};
 
 use std::ops::Range;
