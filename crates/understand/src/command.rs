@@ -6,7 +6,7 @@ use crate::clause::Clause;
 use crate::create::{self, Form};
 use crate::dates::{Found, Frequency, Repeat};
 use crate::filter;
-use crate::intent::{self, Act};
+use crate::intent::{self, Act, Guess};
 use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
@@ -25,7 +25,18 @@ pub(crate) const NEED: f64 = 0.48;
 pub(crate) const DATE_ONLY: f64 = 0.6;
 
 pub(crate) fn read(clause: &mut Clause) -> Command {
-    match intent::decide(clause) {
+    let verdict = intent::decide(clause);
+    let mut command = carry_out(clause, verdict.guess);
+    // Where only the model sees a command, there must be something for it to be about.
+    if verdict.overruled && command.missing.is_some() {
+        return unknown(clause);
+    }
+    command.likelihood = verdict.likelihood;
+    command
+}
+
+fn carry_out(clause: &mut Clause, guess: Guess) -> Command {
+    match guess {
         None => unknown(clause),
         Some((Act::Undo, confidence)) => Command::new(Intent::Undo, confidence),
         Some((Act::Create(form, body), confidence)) => create::read(clause, body, form, confidence),

@@ -23,6 +23,8 @@ mod split;
 mod target;
 mod timing;
 mod tokens;
+#[doc(hidden)]
+pub mod training;
 mod update;
 
 pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Target, When};
@@ -34,7 +36,7 @@ use tokens::Words;
 
 /// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
-    commands(&Words::new(text), now)
+    reading(&Words::new(text), now)
 }
 
 /// [`read`] for who knows the tasks there are: a sentence that names things of other trades ("delete email Bob") is read
@@ -42,7 +44,16 @@ pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
 pub fn read_as_tasks(text: &str, now: &jiff::Zoned) -> Reading {
     let mut words = Words::new(text);
     words.of_tasks = true;
-    commands(&words, now)
+    reading(&words, now)
+}
+
+fn reading(words: &Words, now: &jiff::Zoned) -> Reading {
+    let mut reading = commands(words, now);
+    for command in &mut reading.commands {
+        let confidence = command.likelihood.take().unwrap_or(command.confidence);
+        command.confidence = (confidence * 1000.0).round() / 1000.0;
+    }
+    reading
 }
 
 fn commands(words: &Words, now: &jiff::Zoned) -> Reading {

@@ -43,7 +43,7 @@ pub struct Reading {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Command {
     pub intent: Intent,
-    /// Between 0 and 1.
+    /// How likely it is that this was meant, between 0 and 1. While it is being read: how sure the rules are.
     pub confidence: f64,
     /// The new task's title; for an update the title it is to get.
     pub title: Option<String>,
@@ -72,6 +72,8 @@ pub struct Command {
     pub repeat_count: Option<i64>,
     /// What must be known before this can be carried out; the intent says what it would be.
     pub missing: Option<Missing>,
+    /// What the model thinks of it, while it is being read.
+    pub(crate) likelihood: Option<f64>,
 }
 
 impl Command {
@@ -95,6 +97,7 @@ impl Command {
             repeat_interval_minutes: None,
             repeat_count: None,
             missing: None,
+            likelihood: None,
         }
     }
 }

@@ -6,6 +6,7 @@ mod change;
 mod finish;
 mod fixed;
 mod make;
+pub(crate) mod model;
 mod mood;
 mod past;
 mod question;
@@ -17,6 +18,7 @@ use crate::lexicon::{self, Verb};
 use crate::phrases::{Phrases, phrases};
 use crate::update::Change;
 pub(crate) use make::to_reminder;
+use model::Verdict;
 pub(crate) use rest::is_doing;
 
 /// What is asked, and the tokens its object lies in.
@@ -37,17 +39,21 @@ pub(crate) enum Act {
 /// An act and how sure it is.
 pub(crate) type Guess = Option<(Act, f64)>;
 
-pub(crate) fn decide(clause: &Clause) -> Guess {
+pub(crate) fn decide(clause: &Clause) -> Verdict {
     if mood::wants_nothing(clause) {
-        return None;
+        return Verdict::without_model(None);
     }
+    let verdict = model::settle(clause, by_rules(clause));
+    let guess = mood::checked(clause, verdict.guess);
+    if guess == verdict.guess { verdict } else { Verdict::without_model(guess) }
+}
+
+/// What the rules make of a clause that wants something.
+pub(crate) fn by_rules(clause: &Clause) -> Guess {
     if is_undo(clause) {
-        return mood::checked(clause, Some((Act::Undo, 0.97)));
+        return Some((Act::Undo, 0.97));
     }
-    if let Some(guess) = mood::check(clause) {
-        return Some(guess);
-    }
-    mood::checked(clause, asked_for(clause))
+    mood::check(clause).or_else(|| asked_for(clause))
 }
 
 fn asked_for(clause: &Clause) -> Guess {
