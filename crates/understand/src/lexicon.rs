@@ -142,7 +142,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     ) {
         return Some((Noun::List, len, true));
     }
-    if words.spells(i, "to do").is_some()
+    if words.phrase(i, phrases!("to do")).is_some()
         && !matches!(
             words.before(i),
             "need" | "have" | "has" | "how" | "want" | "going" | "supposed" | "things" | "what" | "me"

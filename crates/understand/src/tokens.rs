@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::phrases::{self, Phrases};
+use crate::phrases::{self, Bits, Phrases};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -26,7 +26,8 @@ struct Token {
     end: usize,
     lower_start: usize,
     lower_end: usize,
-    /// See [`phrases::mark`].
+    /// See [`phrases::key`] and [`phrases::mark`].
+    key: u64,
     mark: u16,
 }
 
@@ -75,35 +76,36 @@ impl<'a> Words<'a> {
     }
 
     /// The length of the longest of these phrases that stands at `i`.
+    #[inline]
     pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
         let token = self.tokens.get(i)?;
-        if !phrases.may_begin(token.mark) {
-            return None;
-        }
-        let first = self.at(i);
-        let begins = |phrase: &&str| {
-            let next = phrase.as_bytes().get(first.len());
-            matches!(next, None | Some(b' ')) && phrase.starts_with(first)
-        };
-        phrases.iter().filter(begins).filter_map(|phrase| self.spells(i, phrase)).max()
+        if phrases.may_begin(token.mark) { self.longest(i, phrases) } else { None }
+    }
+
+    fn longest(&self, i: usize, phrases: Phrases) -> Option<usize> {
+        let (token, after) = self.tokens.get(i..)?.split_first()?;
+        let follows = |rest: &[u64]| after.len() >= rest.len() && rest.iter().zip(after).all(|(key, t)| *key == t.key);
+        let mut fitting = phrases.beginning_with(token.key, token.mark).filter(|entry| follows(entry.rest));
+        fitting.next().map(|entry| 1 + entry.rest.len())
     }
 
     /// Whether the token is one of these words.
+    #[inline]
     pub(crate) fn is_one_of(&self, i: usize, words: Phrases) -> bool {
-        let begins = self.tokens.get(i).is_some_and(|token| words.may_begin(token.mark));
-        begins && words.iter().any(|word| word == self.at(i))
+        self.tokens.get(i).is_some_and(|token| {
+            words.may_begin(token.mark)
+                && words.beginning_with(token.key, token.mark).any(|entry| entry.rest.is_empty())
+        })
     }
 
-    /// The length of the phrase, if it stands at `i`.
-    pub(crate) fn spells(&self, i: usize, phrase: &str) -> Option<usize> {
-        let mut n = 0;
-        for word in phrase.split(' ') {
-            if self.at(i + n) != word {
-                return None;
-            }
-            n += 1;
+    /// The words of a stretch, for [`Phrases::may_meet`].
+    pub(crate) fn bits(&self, range: Range<usize>) -> Bits {
+        let mut bits = Bits::default();
+        for token in self.tokens.get(range).unwrap_or_default() {
+            let (slot, bit) = phrases::bit(token.mark);
+            bits[slot] |= bit;
         }
-        Some(n)
+        bits
     }
 
     /// The text of some tokens, as it was written.
@@ -143,12 +145,14 @@ impl Lexer<'_> {
         while let Some(c) = self.char_at(at) {
             at = if c == '\n' {
                 self.push_raw(Kind::Break, at, at + 1, "\n")
+            } else if c == ' ' {
+                at + 1
+            } else if c.is_alphanumeric() {
+                self.word(at)
             } else if c.is_whitespace() || is_invisible(c) {
                 at + c.len_utf8()
             } else if let Some(end) = self.quote_end(at, c) {
                 self.push_raw(Kind::Quoted, at, end, "")
-            } else if c.is_alphanumeric() {
-                self.word(at)
             } else {
                 let end = at + c.len_utf8();
                 let lower_start = self.lower.len();
@@ -159,7 +163,22 @@ impl Lexer<'_> {
     }
 
     fn char_at(&self, at: usize) -> Option<char> {
-        self.text.get(at..).and_then(|rest| rest.chars().next())
+        match self.text.as_bytes().get(at) {
+            Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
+            _ => self.text.get(at..).and_then(|rest| rest.chars().next()),
+        }
+    }
+
+    /// Takes the plain letters and digits at `at`, which most words consist of; where they end.
+    fn plain(&mut self, at: usize) -> usize {
+        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
+        let end = at + rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let lower_start = self.lower.len();
+        self.lower.push_str(&self.text[at..end]);
+        if let Some(lower) = self.lower.get_mut(lower_start..) {
+            lower.make_ascii_lowercase();
+        }
+        end
     }
 
     fn push_raw(&mut self, kind: Kind, start: usize, end: usize, lower: &str) -> usize {
@@ -170,8 +189,8 @@ impl Lexer<'_> {
 
     fn push(&mut self, kind: Kind, start: usize, end: usize, lower_start: usize) -> usize {
         let lower_end = self.lower.len();
-        let mark = phrases::mark(self.lower.as_bytes().get(lower_start..lower_end).unwrap_or_default());
-        self.tokens.push(Token { kind, start, end, lower_start, lower_end, mark });
+        let key = phrases::key(self.lower.as_bytes().get(lower_start..lower_end).unwrap_or_default());
+        self.tokens.push(Token { kind, start, end, lower_start, lower_end, key, mark: phrases::mark(key) });
         end
     }
 
@@ -179,7 +198,13 @@ impl Lexer<'_> {
         let lower_start = self.lower.len();
         let mut end = start;
         let mut last = ' ';
-        while let Some(c) = self.char_at(end) {
+        loop {
+            let from = end;
+            end = self.plain(from);
+            if end > from {
+                last = self.text.as_bytes().get(end - 1).map_or(' ', |byte| char::from(*byte));
+            }
+            let Some(c) = self.char_at(end).filter(|c| *c != ' ') else { break };
             let next = self.char_at(end + c.len_utf8());
             if c.is_alphanumeric() || is_combining(c) {
                 self.lower.extend(c.to_lowercase());
