@@ -2,7 +2,7 @@
 //!
 //! Only words in the place of a command are matched here, with small slips forgiven; titles never are.
 
-use crate::phrases::{Phrases, phrases};
+use crate::phrases::{self, Phrases, phrases};
 use crate::spelling::resembles;
 use crate::tokens::Words;
 
@@ -90,6 +90,8 @@ const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Reopen, phrases!("reopen | uncheck | untick | unmark | uncomplete | restore")),
 ];
 
+const VERB_WORDS: [(u64, Verb); phrases::count_all(VERBS)] = phrases::meanings(VERBS);
+
 /// Verbs that are recognised when misspelled.
 const FORGIVEN: Phrases = phrases!(
     "create | remind | show | list | display | delete | remove | cancel | erase | clear | complete | finish | \
@@ -120,7 +122,7 @@ pub(crate) fn verb(word: &str) -> Option<Verb> {
 }
 
 fn exact_verb(word: &str) -> Option<Verb> {
-    VERBS.iter().find(|(_, words)| words.contains(word)).map(|(verb, _)| *verb)
+    phrases::meaning(&VERB_WORDS, word)
 }
 
 /// What a noun stands for.

@@ -1,67 +1,31 @@
 //! Numbers as people write them: figures, words, ordinals, "a couple of". Never more than a few thousand.
 
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use crate::tokens::Words;
 
 /// A number and how many tokens it takes.
 pub(crate) type Read<T> = Option<(T, usize)>;
 
-const UNITS: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-const ORDINALS: [&str; 20] = [
-    "zeroth",
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "fourteenth",
-    "fifteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-];
+const UNITS: Phrases = phrases!(
+    "zero | one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve | thirteen | \
+     fourteen | fifteen | sixteen | seventeen | eighteen | nineteen"
+);
+const TENS: Phrases = phrases!("twenty | thirty | forty | fifty | sixty | seventy | eighty | ninety");
+const ORDINALS: Phrases = phrases!(
+    "zeroth | first | second | third | fourth | fifth | sixth | seventh | eighth | ninth | tenth | eleventh | \
+     twelfth | thirteenth | fourteenth | fifteenth | sixteenth | seventeenth | eighteenth | nineteenth"
+);
 
-fn place(list: &[&str], word: &str) -> Option<i64> {
-    list.iter().position(|w| *w == word).and_then(|n| i64::try_from(n).ok())
+fn place(list: Phrases, word: &str) -> Option<i64> {
+    list.place(word).and_then(|n| i64::try_from(n).ok())
 }
 
 pub(crate) fn unit(word: &str) -> Option<i64> {
-    place(&UNITS, word)
+    place(UNITS, word)
 }
 
 fn tens(word: &str) -> Option<i64> {
-    place(&TENS, word).map(|n| (n + 2) * 10)
+    place(TENS, word).map(|n| (n + 2) * 10)
 }
 
 pub(crate) fn figures(word: &str) -> Option<i64> {
@@ -99,7 +63,7 @@ fn ordinal_figures(word: &str) -> Option<i64> {
 }
 
 fn ordinal_word(word: &str) -> Option<i64> {
-    place(&ORDINALS, word).filter(|n| *n > 0).or(match word {
+    place(ORDINALS, word).filter(|n| *n > 0).or(match word {
         "twentieth" => Some(20),
         "thirtieth" => Some(30),
         _ => None,

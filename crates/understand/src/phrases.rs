@@ -259,6 +259,48 @@ pub(crate) const fn firsts(entries: &[Entry]) -> Bits {
     firsts
 }
 
+/// How many words stand for something in these lists.
+pub(crate) const fn count_all<T>(lists: &[(T, Phrases)]) -> usize {
+    let mut n = 0;
+    let mut i = 0;
+    while i < lists.len() {
+        n += lists[i].1.0.list.len();
+        i += 1;
+    }
+    n
+}
+
+/// One table of what all the words in these lists stand for, in the order of their keys.
+pub(crate) const fn meanings<T: Copy, const N: usize>(lists: &[(T, Phrases)]) -> [(u64, T); N] {
+    let mut table = [(0, lists[0].0); N];
+    let mut n = 0;
+    let mut i = 0;
+    while i < lists.len() {
+        let (meaning, Phrases(words)) = lists[i];
+        let mut k = 0;
+        while k < words.list.len() {
+            let key = key(words.list[k].as_bytes());
+            let mut at = n;
+            while at > 0 && key < table[at - 1].0 {
+                table[at] = table[at - 1];
+                at -= 1;
+            }
+            // Where a word stands in two lists, the first one holds.
+            table[at] = if at > 0 && key == table[at - 1].0 { table[at - 1] } else { (key, meaning) };
+            n += 1;
+            k += 1;
+        }
+        i += 1;
+    }
+    table
+}
+
+/// What the word stands for.
+pub(crate) fn meaning<T: Copy>(table: &[(u64, T)], word: &str) -> Option<T> {
+    let at = table.binary_search_by_key(&key(word.as_bytes()), |(key, _)| *key).ok()?;
+    table.get(at).map(|(_, meaning)| *meaning)
+}
+
 macro_rules! phrases {
     ($text:expr) => {{
         const COUNT: usize = $crate::phrases::count($text);

@@ -43,8 +43,13 @@ pub(crate) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        let mut lexer =
-            Lexer { text, lower: String::with_capacity(text.len()), tokens: Vec::new(), unclosed: [false; 5] };
+        let mut lexer = Lexer {
+            text,
+            lower: String::with_capacity(text.len()),
+            // Words have about five letters.
+            tokens: Vec::with_capacity(text.len() / 4 + 4),
+            unclosed: [false; 5],
+        };
         lexer.run();
         Self { text, lower: lexer.lower, tokens: lexer.tokens, of_tasks: false }
     }
