@@ -161,7 +161,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
         "task" | "todo" | "to-do" | "item" | "chore" | "errand" | "taks" | "tsk" => (Noun::Task, 1, false),
         "tasks" | "todos" | "to-dos" | "items" | "chores" | "errands" | "todo's" | "task's" => (Noun::Task, 1, true),
         "list" | "lists" | "agenda" | "checklist" => (Noun::List, 1, word.ends_with('s')),
-        "alert" | "notification" => (Noun::Reminder, 1, false),
+        "reminder" | "alert" | "notification" => (Noun::Reminder, 1, false),
         "alerts" | "notifications" | "reminders" => (Noun::Reminder, 1, true),
         "remind" | "reminding" | "reminded" => return None,
         _ if is_reminder(word) => (Noun::Reminder, 1, word.ends_with('s')),

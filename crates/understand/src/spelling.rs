@@ -16,6 +16,7 @@ pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
         ([_], [_], _) => Some(1),
         ([w, x], [y, z], _) if w == z && x == y => Some(1),
         (.., 0 | 1) => None,
+        _ if have_other_letters(a, b, most) => None,
         _ => edits(a, b, most),
     }
     .filter(|n| *n <= most)
@@ -27,6 +28,12 @@ fn differing<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     let (a, b) = (a.get(head..).unwrap_or_default(), b.get(head..).unwrap_or_default());
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
     (a.get(..a.len() - tail).unwrap_or_default(), b.get(..b.len() - tail).unwrap_or_default())
+}
+
+/// Whether the words have more different letters than so many slips make: one slip changes at most two of them.
+fn have_other_letters(a: &[u8], b: &[u8], most: usize) -> bool {
+    let letters = |word: &[u8]| word.iter().fold(0_u64, |set, byte| set | 1 << (byte & 63));
+    (letters(a) ^ letters(b)).count_ones() as usize > 2 * most
 }
 
 fn edits(a: &[u8], b: &[u8], most: usize) -> Option<usize> {

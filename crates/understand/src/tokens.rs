@@ -29,6 +29,8 @@ struct Token {
     /// See [`phrases::key`] and [`phrases::mark`].
     key: u64,
     mark: u16,
+    /// Whether it has nothing but letters.
+    letters: bool,
 }
 
 /// The tokens of a text. Asking beyond the end gives an empty word, so that matchers need no checks.
@@ -78,6 +80,12 @@ impl<'a> Words<'a> {
 
     pub(crate) fn is_quoted(&self, i: usize) -> bool {
         self.kind(i) == Some(Kind::Quoted)
+    }
+
+    /// Whether the token has no figures in it and no marks.
+    #[inline]
+    pub(crate) fn is_letters(&self, i: usize) -> bool {
+        self.tokens.get(i).is_some_and(|token| token.letters)
     }
 
     /// The length of the longest of these phrases that stands at `i`.
@@ -194,8 +202,10 @@ impl Lexer<'_> {
 
     fn push(&mut self, kind: Kind, start: usize, end: usize, lower_start: usize) -> usize {
         let lower_end = self.lower.len();
-        let key = phrases::key(self.lower.as_bytes().get(lower_start..lower_end).unwrap_or_default());
-        self.tokens.push(Token { kind, start, end, lower_start, lower_end, key, mark: phrases::mark(key) });
+        let word = self.lower.as_bytes().get(lower_start..lower_end).unwrap_or_default();
+        let letters = word.iter().all(|byte| *byte >= b'a');
+        let key = phrases::key(word);
+        self.tokens.push(Token { kind, start, end, lower_start, lower_end, key, mark: phrases::mark(key), letters });
         end
     }
 
