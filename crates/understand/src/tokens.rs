@@ -37,6 +37,7 @@ struct Token {
 #[derive(Debug)]
 pub(crate) struct Words<'a> {
     text: &'a str,
+    /// The text in lower case, byte for byte; after it the words that are written in other ways ("Ä", "p.m.").
     lower: String,
     tokens: Vec<Token>,
     /// Whether words of other trades are taken for names of tasks.
@@ -47,7 +48,7 @@ impl<'a> Words<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let mut lexer = Lexer {
             text,
-            lower: String::with_capacity(text.len()),
+            lower: text.to_ascii_lowercase(),
             // Words have about five letters.
             tokens: Vec::with_capacity(text.len() / 4 + 4),
             unclosed: [false; 5],
@@ -155,23 +156,28 @@ struct Lexer<'a> {
 impl Lexer<'_> {
     fn run(&mut self) {
         let mut at = 0;
-        while let Some(c) = self.char_at(at) {
-            at = if c == '\n' {
-                self.push_raw(Kind::Break, at, at + 1, "\n")
-            } else if c == ' ' {
-                at + 1
-            } else if c.is_alphanumeric() {
-                self.word(at)
-            } else if c.is_whitespace() || is_invisible(c) {
-                at + c.len_utf8()
-            } else if let Some(end) = self.quote_end(at, c) {
-                self.push_raw(Kind::Quoted, at, end, "")
-            } else {
-                let end = at + c.len_utf8();
-                let lower_start = self.lower.len();
-                self.lower.push(c);
-                self.push(Kind::Mark, at, end, lower_start)
+        while let Some(byte) = self.text.as_bytes().get(at).copied() {
+            at = match byte {
+                b' ' => at + 1,
+                b'\n' => self.push(Kind::Break, at, at + 1, at..at + 1),
+                _ if byte.is_ascii_alphanumeric() => self.word(at),
+                _ => self.other(at),
             };
+        }
+    }
+
+    /// What begins with no plain letter or figure.
+    fn other(&mut self, at: usize) -> usize {
+        let Some(c) = self.char_at(at) else { return self.text.len() };
+        let end = at + c.len_utf8();
+        if c.is_alphanumeric() {
+            self.word(at)
+        } else if c.is_whitespace() || is_invisible(c) {
+            end
+        } else if let Some(end) = self.quote_end(at, c) {
+            self.push(Kind::Quoted, at, end, at..at)
+        } else {
+            self.push(Kind::Mark, at, end, at..end)
         }
     }
 
@@ -182,75 +188,70 @@ impl Lexer<'_> {
         }
     }
 
-    /// Takes the plain letters and digits at `at`, which most words consist of; where they end.
-    fn plain(&mut self, at: usize) -> usize {
-        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
-        let end = at + rest.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        let lower_start = self.lower.len();
-        self.lower.push_str(&self.text[at..end]);
-        if let Some(lower) = self.lower.get_mut(lower_start..) {
-            lower.make_ascii_lowercase();
-        }
-        end
-    }
-
-    fn push_raw(&mut self, kind: Kind, start: usize, end: usize, lower: &str) -> usize {
-        let lower_start = self.lower.len();
-        self.lower.push_str(lower);
-        self.push(kind, start, end, lower_start)
-    }
-
-    fn push(&mut self, kind: Kind, start: usize, end: usize, lower_start: usize) -> usize {
-        let lower_end = self.lower.len();
-        let word = self.lower.as_bytes().get(lower_start..lower_end).unwrap_or_default();
+    fn push(&mut self, kind: Kind, start: usize, end: usize, lower: Range<usize>) -> usize {
+        let word = self.lower.as_bytes().get(lower.clone()).unwrap_or_default();
         let letters = word.iter().all(|byte| *byte >= b'a');
         let key = phrases::key(word);
-        self.tokens.push(Token { kind, start, end, lower_start, lower_end, key, mark: phrases::mark(key), letters });
+        let mark = phrases::mark(key);
+        self.tokens.push(Token {
+            kind,
+            start,
+            end,
+            lower_start: lower.start,
+            lower_end: lower.end,
+            key,
+            mark,
+            letters,
+        });
         end
     }
 
     fn word(&mut self, start: usize) -> usize {
-        let lower_start = self.lower.len();
         let mut end = start;
-        let mut last = ' ';
+        // Whether it stands in the lower case of the text as it has to be.
+        let mut plain = true;
         loop {
-            let from = end;
-            end = self.plain(from);
-            if end > from {
-                last = self.text.as_bytes().get(end - 1).map_or(' ', |byte| char::from(*byte));
-            }
+            let rest = self.lower.as_bytes().get(end..self.text.len()).unwrap_or_default();
+            end += rest.iter().position(|byte| !matches!(byte, b'a'..=b'z' | b'0'..=b'9')).unwrap_or(rest.len());
             let Some(c) = self.char_at(end).filter(|c| *c != ' ') else { break };
-            let next = self.char_at(end + c.len_utf8());
-            if c.is_alphanumeric() || is_combining(c) {
-                self.lower.extend(c.to_lowercase());
-            } else if joins(last, c, next) {
-                self.lower.push(if is_apostrophe(c) { '\'' } else { c });
-            } else {
+            let last = || self.text[start..end].chars().next_back().unwrap_or(' ');
+            if !c.is_alphanumeric() && !is_combining(c) && !joins(last(), c, self.char_at(end + c.len_utf8())) {
                 break;
             }
-            last = c;
+            plain &= c.is_ascii() && c != '`';
             end += c.len_utf8();
         }
-        let end = self.half_of_day(start, end);
-        self.push(Kind::Word, start, end, lower_start)
+        let whole = self.half_of_day(start, end);
+        if plain && whole == end {
+            return self.push(Kind::Word, start, end, start..end);
+        }
+        let lower_start = self.lower.len();
+        for c in self.text[start..end].chars() {
+            if is_apostrophe(c) {
+                self.lower.push('\'');
+            } else {
+                self.lower.extend(c.to_lowercase());
+            }
+        }
+        if whole > end {
+            self.lower.push('m');
+        }
+        self.push(Kind::Word, start, whole, lower_start..self.lower.len())
     }
 
-    /// Takes the rest of `a.m.` or `p.m.` into the word.
-    fn half_of_day(&mut self, start: usize, end: usize) -> usize {
-        let word = &self.text[start..end];
-        let Some(hour) = word.strip_suffix(['a', 'p', 'A', 'P']) else { return end };
+    /// The end of a word with the rest of `a.m.` or `p.m.` where it begins one.
+    fn half_of_day(&self, start: usize, end: usize) -> usize {
         let rest = &self.text[end..];
-        if !hour.bytes().all(|b| b.is_ascii_digit() || b == b':' || b == b'.')
-            || !rest.starts_with(".m") && !rest.starts_with(".M")
-        {
+        if !rest.starts_with(".m") && !rest.starts_with(".M") {
+            return end;
+        }
+        let Some(hour) = self.text[start..end].strip_suffix(['a', 'p', 'A', 'P']) else { return end };
+        if !hour.bytes().all(|b| b.is_ascii_digit() || b == b':' || b == b'.') {
             return end;
         }
         match rest[2..].chars().next() {
             Some(c) if c.is_alphanumeric() => end,
-            after => {
-                self.lower.push('m');
-                end + 2 + usize::from(after == Some('.'))
-            }
+            after => end + 2 + usize::from(after == Some('.')),
         }
     }
 
