@@ -9,7 +9,7 @@ use jiff::Zoned;
 use crate::courtesy;
 use crate::dates::{self, Found, Scan};
 use crate::lexicon::{self, Noun};
-use crate::phrases::Phrases;
+use crate::phrases::{Bits, Phrases};
 use crate::scope;
 use crate::tokens::Words;
 
@@ -30,6 +30,8 @@ pub(crate) struct Clause<'a> {
     /// Where the courtesies before it begin.
     pub(crate) opening: usize,
     taken: Vec<bool>,
+    /// Its words, so that most phrases are known to be absent at a glance.
+    bits: Bits,
 }
 
 /// A word for a task, a reminder or a list.
@@ -52,8 +54,9 @@ impl<'a> Clause<'a> {
         let plan = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::PLANS));
         let asked = (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
         let opening = range.start;
+        let bits = words.bits(opening..end);
         let mut clause =
-            Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken };
+            Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken, bits };
         clause.nouns = clause.find_nouns();
         clause
     }
@@ -147,6 +150,9 @@ impl<'a> Clause<'a> {
 
     /// The first place from `from` on where one of these phrases stands; the place and its length.
     pub(crate) fn seek(&self, from: usize, phrases: Phrases) -> Option<(usize, usize)> {
+        if !phrases.may_meet(&self.bits) {
+            return None;
+        }
         (from..self.end).find_map(|i| self.phrase(i, phrases).map(|n| (i, n)))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Only words in the place of a command are matched here, with small slips forgiven; titles never are.
 
-use crate::phrases::{Phrases, phrases};
+use crate::phrases::{self, Phrases, phrases};
 use crate::spelling::resembles;
 use crate::tokens::Words;
 
@@ -90,6 +90,8 @@ const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Reopen, phrases!("reopen | uncheck | untick | unmark | uncomplete | restore")),
 ];
 
+const VERB_WORDS: [(u64, Verb); phrases::count_all(VERBS)] = phrases::meanings(VERBS);
+
 /// Verbs that are recognised when misspelled.
 const FORGIVEN: Phrases = phrases!(
     "create | remind | show | list | display | delete | remove | cancel | erase | clear | complete | finish | \
@@ -120,7 +122,7 @@ pub(crate) fn verb(word: &str) -> Option<Verb> {
 }
 
 fn exact_verb(word: &str) -> Option<Verb> {
-    VERBS.iter().find(|(_, words)| words.contains(word)).map(|(verb, _)| *verb)
+    phrases::meaning(&VERB_WORDS, word)
 }
 
 /// What a noun stands for.
@@ -142,7 +144,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     ) {
         return Some((Noun::List, len, true));
     }
-    if words.spells(i, "to do").is_some()
+    if words.phrase(i, phrases!("to do")).is_some()
         && !matches!(
             words.before(i),
             "need" | "have" | "has" | "how" | "want" | "going" | "supposed" | "things" | "what" | "me"
@@ -159,7 +161,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
         "task" | "todo" | "to-do" | "item" | "chore" | "errand" | "taks" | "tsk" => (Noun::Task, 1, false),
         "tasks" | "todos" | "to-dos" | "items" | "chores" | "errands" | "todo's" | "task's" => (Noun::Task, 1, true),
         "list" | "lists" | "agenda" | "checklist" => (Noun::List, 1, word.ends_with('s')),
-        "alert" | "notification" => (Noun::Reminder, 1, false),
+        "reminder" | "alert" | "notification" => (Noun::Reminder, 1, false),
         "alerts" | "notifications" | "reminders" => (Noun::Reminder, 1, true),
         "remind" | "reminding" | "reminded" => return None,
         _ if is_reminder(word) => (Noun::Reminder, 1, word.ends_with('s')),

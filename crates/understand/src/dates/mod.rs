@@ -334,11 +334,8 @@ fn can_begin(words: &Words, i: usize) -> bool {
          father's | fathers | good | easter"
     );
     let word = words.at(i);
-    if is_domain(words, i) {
-        return false;
-    }
-    let built = word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
-    built || words.is_one_of(i, FIRST) || word.len() >= 6 && is_name(word)
+    let built = !words.is_letters(i) && word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
+    (built || words.is_one_of(i, FIRST) || word.len() >= 6 && is_name(word)) && !is_domain(words, i)
 }
 
 /// "monday.com" is an address.
