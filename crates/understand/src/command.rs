@@ -28,7 +28,7 @@ pub(crate) fn read(clause: &mut Clause) -> Command {
     let verdict = intent::decide(clause);
     let mut command = carry_out(clause, verdict.guess);
     // Where only the model sees a command, there must be something for it to be about.
-    if verdict.overruled && command.missing.is_some() {
+    if verdict.overruled && matches!(command.missing, Some(Missing::Title | Missing::Target)) {
         return unknown(clause);
     }
     command.likelihood = verdict.likelihood;

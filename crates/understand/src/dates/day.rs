@@ -6,6 +6,7 @@ use jiff::civil::Date;
 use super::names::{self, Form};
 use super::{Day, Parts, Piece, Scan, calendar, resolve};
 use crate::numbers;
+use crate::reader::Order;
 
 /// Which of several days, weeks or months of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,19 +88,28 @@ fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
     let (x, y) = (numbers::figures(a)?, numbers::figures(b)?);
     let small = |n: i64| i8::try_from(n).ok();
     let Some(c) = c else {
-        let shaped = mark == '/' && (1..=12).contains(&x) && (1..=31).contains(&y);
+        let (month, day) = in_order(scan, x, y);
+        let shaped = mark == '/' && (1..=12).contains(&month) && (1..=31).contains(&day);
         let near = own < i || which(scan.before(i)).is_some() || scan.is_whole(i, i + 1);
         let fits = shaped && (near || scan.closes(i + 1)) && names::unit(scan.at(i + 1)).is_none();
-        return fits.then_some((Day::Annual { month: small(x)?, day: small(y)? }, i + 1));
+        return if fits { dated(small(month)?, day, None, i + 1) } else { None };
     };
     let date = if a.len() == 4 {
         Date::new(calendar::year(a)?, small(y)?, small(numbers::figures(c)?)?).ok()
     } else {
-        let year = calendar::year(c)?;
-        let (month, day) = if x > 12 { (y, x) } else { (x, y) };
-        Date::new(year, small(month)?, small(day)?).ok()
+        let (month, day) = in_order(scan, x, y);
+        Date::new(calendar::year(c)?, small(month)?, small(day)?).ok()
     };
     Some((Day::Fixed(date?), i + 1))
+}
+
+/// The month and the day of two figures: in the user's order unless only the other is possible.
+fn in_order(scan: &Scan, x: i64, y: i64) -> (i64, i64) {
+    let day_first = match scan.words.numeric {
+        Order::MonthFirst => x > 12,
+        Order::DayFirst => y <= 12,
+    };
+    if day_first { (y, x) } else { (x, y) }
 }
 
 fn dated(month: i8, day: i64, year: Option<i16>, end: usize) -> Read {

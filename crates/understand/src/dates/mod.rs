@@ -6,6 +6,7 @@
 mod calendar;
 mod clock;
 mod day;
+mod extent;
 mod holidays;
 mod names;
 mod offset;

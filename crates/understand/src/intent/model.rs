@@ -121,7 +121,7 @@ fn needed(clause: &Clause, guess: Guess, best: Class) -> f64 {
         return f64::INFINITY;
     }
     match (best, clear) {
-        (Class::Other, true) if clause.has_noun() => f64::INFINITY,
+        (Class::Other, _) if clause.words.of_tasks || clear && clause.has_noun() => f64::INFINITY,
         (Class::Other, _) | (_, true) => 0.9,
         _ => 0.5,
     }
