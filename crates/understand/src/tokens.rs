@@ -66,6 +66,8 @@ impl<'a> Words<'a> {
 
     /// The token in lower case with plain apostrophes; empty for a quoted passage and beyond the end.
     pub(crate) fn at(&self, i: usize) -> &str {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         self.tokens.get(i).and_then(|t| self.lower.get(t.lower_start..t.lower_end)).unwrap_or_default()
     }
 
@@ -153,6 +155,12 @@ impl<'a> Words<'a> {
     pub(crate) fn touches_next(&self, i: usize) -> bool {
         matches!((self.tokens.get(i), self.tokens.get(i + 1)), (Some(a), Some(b)) if a.end == b.start)
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a word was looked at, for the test that long texts are not read over and over.
+    pub(crate) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 struct Lexer<'a> {

@@ -42,7 +42,7 @@ impl Class {
 pub const CLASSES: usize = 6;
 
 /// A power of two: features beyond it share weights.
-pub const BUCKETS: usize = 1 << 15;
+pub const BUCKETS: usize = 1 << 16;
 
 /// A header (see [`HEADER`]), then a signed byte for each class of each bucket.
 static WEIGHTS: &[u8] = include_bytes!("weights.bin");
