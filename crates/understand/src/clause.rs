@@ -117,7 +117,8 @@ impl<'a> Clause<'a> {
 
     /// The expression of a date that covers token `i`.
     pub(crate) fn date_at(&self, i: usize) -> Option<&Found> {
-        self.dates.iter().find(|found| found.tokens.contains(&i))
+        let after = self.dates.partition_point(|found| found.tokens.end <= i);
+        self.dates.get(after).filter(|found| found.tokens.contains(&i))
     }
 
     pub(crate) fn has_noun(&self) -> bool {
@@ -136,16 +137,22 @@ impl<'a> Clause<'a> {
 
     /// The noun that begins at `i`.
     pub(crate) fn noun_at(&self, i: usize) -> Option<Named> {
-        self.nouns.iter().find(|noun| noun.at == i).copied()
+        self.nouns_from(i).first().filter(|noun| noun.at == i).copied()
     }
 
     /// The first noun that begins in the stretch.
     pub(crate) fn noun_in(&self, range: Range<usize>) -> Option<Named> {
-        self.nouns.iter().find(|noun| range.contains(&noun.at)).copied()
+        self.nouns_from(range.start).first().filter(|noun| noun.at < range.end).copied()
     }
 
     pub(crate) fn nouns_in(&self, range: Range<usize>) -> impl Iterator<Item = Named> {
-        self.nouns.iter().filter(move |noun| range.contains(&noun.at)).copied()
+        self.nouns_from(range.start).iter().take_while(move |noun| noun.at < range.end).copied()
+    }
+
+    /// The nouns that begin at `i` or later. A long text may have many, and every word may ask.
+    fn nouns_from(&self, i: usize) -> &[Named] {
+        let first = self.nouns.partition_point(|noun| noun.at < i);
+        self.nouns.get(first..).unwrap_or_default()
     }
 
     /// The first place from `from` on where one of these phrases stands; the place and its length.
