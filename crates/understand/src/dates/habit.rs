@@ -1,0 +1,38 @@
+//! Times that people name by what they do then: "after lunch", "before bed", "at sunset".
+
+use super::Scan;
+use super::clock::{Clock, Half};
+use crate::phrases::phrases;
+
+/// The hour before, at and after it; 0 where that is not said.
+fn hours(scan: &Scan, i: usize) -> Option<([i8; 3], usize)> {
+    let (hours, name) = match scan.at(i) {
+        "breakfast" => ([7, 8, 9], phrases!("breakfast time | breakfast")),
+        "lunch" | "lunchtime" => ([11, 12, 13], phrases!("lunch time | lunch break | lunch hour | lunchtime | lunch")),
+        "dinner" | "supper" | "dinnertime" | "suppertime" => {
+            ([17, 18, 19], phrases!("dinner time | supper time | dinnertime | suppertime | dinner | supper"))
+        }
+        "work" => ([8, 0, 17], phrases!("work hours | work")),
+        "school" => ([8, 0, 15], phrases!("school")),
+        "bed" => ([21, 0, 0], phrases!("bed time | bed")),
+        "bedtime" => ([21, 21, 0], phrases!("bedtime")),
+        "dawn" | "sunrise" => ([6, 6, 6], phrases!("dawn | sunrise")),
+        "sunset" | "dusk" | "sundown" => ([18, 18, 18], phrases!("sunset | dusk | sundown")),
+        _ => return None,
+    };
+    Some((hours, i + scan.phrase(i, name)?))
+}
+
+pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Clock, usize)> {
+    let (hours, end) = hours(scan, i).filter(|_| i > own)?;
+    let place = match scan.before(i) {
+        "before" => 0,
+        "at" | "by" | "around" | "during" | "until" | "till" | "over" => 1,
+        "after" => 2,
+        _ => return None,
+    };
+    let hour = hours.get(place).copied().filter(|hour| *hour > 0)?;
+    // "after lunch with Sam" tells of a lunch.
+    let alone = scan.closes(end) && !matches!(scan.at(end), "with" | "at" | "in" | "for" | "of" | "and" | "is" | "my");
+    alone.then_some((Clock { hour, minute: 0, second: 0, half: Half::Exact }, end))
+}
