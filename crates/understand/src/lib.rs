@@ -28,7 +28,6 @@ mod tokens;
 mod update;
 
 pub use expression::{Expression, Grain};
-pub use json::to_json;
 pub use reader::{Order, Reader};
 pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Target, When};
 

@@ -1,14 +1,18 @@
 //! Times that people name by what they do then: "after lunch", "before bed", "at sunset".
+//!
+//! Within a sentence most of them belong to what is to be done and stay in the title.
 
 use super::Scan;
 use super::clock::{Clock, Half};
 use crate::phrases::phrases;
 
+const LUNCH: [i8; 3] = [11, 12, 13];
+
 /// The hour before, at and after it; 0 where that is not said.
 fn hours(scan: &Scan, i: usize) -> Option<([i8; 3], usize)> {
     let (hours, name) = match scan.at(i) {
         "breakfast" => ([7, 8, 9], phrases!("breakfast time | breakfast")),
-        "lunch" | "lunchtime" => ([11, 12, 13], phrases!("lunch time | lunch break | lunch hour | lunchtime | lunch")),
+        "lunch" | "lunchtime" => (LUNCH, phrases!("lunch time | lunch break | lunch hour | lunchtime | lunch")),
         "dinner" | "supper" | "dinnertime" | "suppertime" => {
             ([17, 18, 19], phrases!("dinner time | supper time | dinnertime | suppertime | dinner | supper"))
         }
@@ -32,7 +36,8 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Clock, usize)> 
         _ => return None,
     };
     let hour = hours.get(place).copied().filter(|hour| *hour > 0)?;
-    // "after lunch with Sam" tells of a lunch.
-    let alone = scan.closes(end) && !matches!(scan.at(end), "with" | "at" | "in" | "for" | "of" | "and" | "is" | "my");
-    alone.then_some((Clock { hour, minute: 0, second: 0, half: Half::Exact }, end))
+    // "buy milk after work" is how people name the errand itself; only an answer, or a time of the sun, says when.
+    let sun = hours.first() == hours.last() || place == 1 && hours == LUNCH;
+    let closed = scan.closes(end) && !matches!(scan.at(end), "with" | "at" | "in" | "for" | "of" | "and" | "is" | "my");
+    (scan.is_whole(own, end) || sun && closed).then_some((Clock { hour, minute: 0, second: 0, half: Half::Exact }, end))
 }

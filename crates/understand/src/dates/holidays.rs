@@ -39,7 +39,7 @@ const FIXED: &[(Phrases, i8, i8)] = &[
     (phrases!("flag day"), 6, 14),
     (phrases!("juneteenth"), 6, 19),
     (phrases!("canada day"), 7, 1),
-    (phrases!("independence day | the fourth of july"), 7, 4),
+    (phrases!("independence day"), 7, 4),
     (phrases!("bastille day"), 7, 14),
     (phrases!("halloween | hallowe'en"), 10, 31),
     (phrases!("all saints day | all saints ' day | all saint's day"), 11, 1),
@@ -90,7 +90,7 @@ const MOVING: &[(Phrases, Rule)] = &[
 pub(super) const FIRST: Phrases = phrases!(
     "new | epiphany | three | burns | australia | groundhog | valentine's | valentines | valentine | leap | \
      international | women's | pi | ides | st | saint | paddy's | april | tax | earth | anzac | star | cinco | flag | \
-     juneteenth | canada | independence | the | bastille | halloween | hallowe'en | all | guy | bonfire | veterans | \
+     juneteenth | canada | independence | bastille | halloween | hallowe'en | all | guy | bonfire | veterans | \
      veteran's | remembrance | armistice | christmas | xmas | boxing | kwanzaa | nye | mlk | martin | super | \
      presidents | president's | shrove | pancake | mardi | fat | ash | palm | maundy | good | easter | ascension | \
      pentecost | whit | whitsun | mother's | mothers | victoria | memorial | father's | fathers | labor | labour | \
@@ -123,7 +123,7 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this") && !scan.words.is_one_of(i, FIRST));
     let (date, end) = named(scan, at)?;
     let led = i > own && !matches!(scan.before(i), "for" | "the" | "of") || at > i;
-    let day = matches!(scan.before(end), "day" | "eve") && end == scan.end;
+    let day = matches!(scan.before(end), "day" | "eve") && end == scan.end && scan.before(i) != "for" && i == own;
     (led && scan.closes(end) || day || scan.is_whole(i, end)).then_some((date, end))
 }
 

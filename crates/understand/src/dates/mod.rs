@@ -337,6 +337,7 @@ fn tail(scan: &Scan, start: usize, end: usize) -> usize {
          mountain time | local time | est | edt | cst | cdt | mst | mdt | pst | pdt | gmt | utc | sharp | or so | \
          on the dot | exactly | or two | or thereabouts | prompt"
     );
+    let end = end.min(scan.end);
     let end = scan.phrase(end, TAILS).map_or(end, |n| end + n);
     let opened = (start..end).any(|i| scan.at(i) == "(");
     end + usize::from(opened && scan.at(end) == ")")
