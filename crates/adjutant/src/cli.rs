@@ -64,6 +64,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "UUID")]
         user: Option<String>,
     },
+    /// Say what the offline engine reads in an utterance
+    Understand {
+        /// The utterance [default: one a line on standard input, plain or {"text", "now"}]
+        text: Option<String>,
+        /// The time it is said at, such as 2025-12-21T12:00:00Z [default: now]
+        #[arg(long, value_name = "TIME")]
+        now: Option<String>,
+    },
     /// Make and revoke tokens
     #[command(subcommand)]
     Token(Token),

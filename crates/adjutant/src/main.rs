@@ -42,6 +42,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Config(command) => commands::config::run(&global, &command),
         Command::Chat { message, conversation } => commands::chat::run(&global, message, conversation.as_deref()),
         Command::Mcp { user } => commands::mcp::run(&global, user.as_deref()),
+        Command::Understand { text, now } => commands::understand::run(&global, now.as_deref(), text.as_deref()),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
         Command::Doctor => wire::small_runtime()?.block_on(commands::doctor::run(&global)),

@@ -15,9 +15,15 @@ pub(crate) fn say(line: &str) -> anyhow::Result<()> {
 /// Data as it is.
 pub(crate) fn put(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
-        result => Ok(result?),
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    if has_gone(written)? { std::process::exit(0) } else { Ok(()) }
+}
+
+/// Whether nobody reads standard output any more.
+pub(crate) fn has_gone(written: io::Result<()>) -> io::Result<bool> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        written => written.map(|()| false),
     }
 }
 

@@ -19,7 +19,7 @@ fn main() -> io::Result<()> {
             }
             _ => (line, standard.clone()),
         };
-        serde_json::to_writer(&mut out, &understand::to_json(&understand::read(&text, &now)))?;
+        serde_json::to_writer(&mut out, &understand::read(&text, &now))?;
         writeln!(out)?;
     }
     Ok(())

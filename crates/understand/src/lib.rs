@@ -9,12 +9,14 @@ mod command;
 mod courtesy;
 mod create;
 mod dates;
+mod expression;
 mod filter;
 mod intent;
 mod json;
 mod lexicon;
 mod numbers;
 mod phrases;
+mod reader;
 mod reading;
 mod scope;
 mod several;
@@ -25,7 +27,8 @@ mod timing;
 mod tokens;
 mod update;
 
-pub use json::to_json;
+pub use expression::{Expression, Grain};
+pub use reader::{Order, Reader};
 pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Target, When};
 
 use std::ops::Range;
@@ -33,17 +36,19 @@ use std::ops::Range;
 use clause::Clause;
 use tokens::Words;
 
-/// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
+/// [`Reader::read`] with the month first in numeric dates.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
-    commands(&Words::new(text), now)
+    Reader::default().read(text, now)
 }
 
-/// [`read`] for who knows the tasks there are: a sentence that names things of other trades ("delete email Bob") is read
-/// as if it named a task. Whether it does, only a look at the tasks can tell.
+/// [`Reader::read_as_tasks`] with the month first in numeric dates.
 pub fn read_as_tasks(text: &str, now: &jiff::Zoned) -> Reading {
-    let mut words = Words::new(text);
-    words.of_tasks = true;
-    commands(&words, now)
+    Reader::default().read_as_tasks(text, now)
+}
+
+/// [`Reader::expressions`] with the month first in numeric dates.
+pub fn expressions(text: &str, now: &jiff::Zoned) -> Vec<Expression> {
+    Reader::default().expressions(text, now)
 }
 
 fn commands(words: &Words, now: &jiff::Zoned) -> Reading {

@@ -103,9 +103,13 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
     if let Some(len) = words.phrase(i, phrases!("a quarter of an | quarter of an | quarter")) {
         return Some(((0, 15), len));
     }
+    if let Some(len) = words.phrase(i, phrases!("three quarters of an | three quarters of a | three quarters")) {
+        return (len > 2).then_some(((0, 45), len));
+    }
     let fraction = |i: usize| if words.is_letters(i) { None } else { fraction(words.at(i)) };
     if let Some(fraction) = fraction(i) {
-        return Some((fraction, 1));
+        let of = words.phrase(i + 1, phrases!("of an | of a | an | a")).unwrap_or(0);
+        return Some((fraction, 1 + of));
     }
     if let Some((n, len)) = cardinal(words, i) {
         if words.at(i + len) == "and" {

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use crate::phrases::{self, Bits, Phrases};
+use crate::reader::Order;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -42,6 +43,8 @@ pub(crate) struct Words<'a> {
     tokens: Vec<Token>,
     /// Whether words of other trades are taken for names of tasks.
     pub(crate) of_tasks: bool,
+    /// How a date in figures is read.
+    pub(crate) numeric: Order,
 }
 
 impl<'a> Words<'a> {
@@ -54,7 +57,7 @@ impl<'a> Words<'a> {
             unclosed: [false; 5],
         };
         lexer.run();
-        Self { text, lower: lexer.lower, tokens: lexer.tokens, of_tasks: false }
+        Self { text, lower: lexer.lower, tokens: lexer.tokens, of_tasks: false, numeric: Order::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -128,6 +131,13 @@ impl<'a> Words<'a> {
             (Some(first), Some(last)) if first.start <= last.end => &self.text[first.start..last.end],
             _ => "",
         }
+    }
+
+    /// Where some tokens stand in the text, in bytes.
+    pub(crate) fn span(&self, range: Range<usize>) -> Range<usize> {
+        let start = self.tokens.get(range.start).map_or(self.text.len(), |token| token.start);
+        let last = range.end.checked_sub(1).and_then(|last| self.tokens.get(last));
+        start..last.map_or(start, |token| token.end).max(start)
     }
 
     /// What stands between the quotes of a quoted passage.

@@ -10,6 +10,7 @@ pub(crate) mod mcp;
 pub(crate) mod serve;
 mod tasks;
 mod token;
+pub(crate) mod understand;
 
 use anyhow::anyhow;
 

@@ -16,6 +16,7 @@ mod kill_chat;
 mod mcp;
 mod operation;
 mod tasks;
+mod understand;
 
 use testkit::app::Home;
 

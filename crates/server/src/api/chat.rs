@@ -338,7 +338,7 @@ fn agent_response_of_a_part(told: &Told<'_>) -> serde_json::Result<String> {
 
 fn agent_response_with(told: &Told<'_>, warnings: Vec<&'static str>) -> serde_json::Result<String> {
     let result = told.result;
-    let mut read = understand::to_json(&told.request.reading);
+    let mut read = serde_json::to_value(&told.request.reading)?;
     serde_json::to_string(&AgentResponse {
         response_text: &result.response,
         tool_invocations: result.tool_calls.iter().map(ToolInvocation::of).collect(),

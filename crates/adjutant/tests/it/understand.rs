@@ -1,0 +1,98 @@
+//! `adjutant understand`: one utterance for people, many lines for programs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home;
+
+const NOW: &str = "2025-12-21T12:00:00Z";
+
+fn pipe(arguments: &[&str], input: &[u8]) -> Output {
+    let home = home();
+    let mut command = home.command(arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn answers(output: &Output) -> Vec<Value> {
+    str::from_utf8(&output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn one_utterance_is_told_to_people() {
+    let text = "add pay rent tomorrow at 5pm #home, high priority, and delete the milk task";
+    let told = home().run(&["understand", "--now", NOW, text]).ok();
+    let lines: Vec<_> = told.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let commands: Vec<_> = lines.iter().filter(|line| line.ends_with(')') && line.contains('_')).collect();
+    assert!(commands[0].starts_with("create_task (0.") && commands[1].starts_with("delete_task (0."), "{told}");
+    for line in ["title pay rent", "due 2025-12-22 17:00 (Monday)", "priority high", "tags home", "task milk"] {
+        assert!(lines.iter().any(|told| told == line), "{line} in {told}");
+    }
+    let told = home().run(&["understand", "show completed tasks tagged work"]).ok();
+    assert!(told.contains("status: completed, tags: work"), "{told}");
+    let told = home().run(&["understand", "add a task"]).ok();
+    assert!(
+        told.starts_with("clarification_needed") && told.contains("more details about what the task is?"),
+        "{told}"
+    );
+}
+
+#[test]
+fn every_line_gets_one_answer_in_order() {
+    let input = [
+        "buy milk tomorrow\n".as_bytes(),
+        b"{\"text\": \"call mom at 9am\", \"now\": \"2026-03-01T08:00:00+05:30\"}\r\n",
+        b"\n",
+        b"{\"text\": \"call mom\"\n",
+        b"{\"text\": \"hello\", \"now\": \"soon\"}\n",
+        b"\xff\xfe delete the milk task\n",
+        format!("{}\n", "a ".repeat(2501)).as_bytes(),
+        format!("{}\n", "b".repeat(3 << 20)).as_bytes(),
+        b"delete the milk task",
+    ]
+    .concat();
+    let output = pipe(&["understand", "--json", "--now", NOW], &input);
+    let answers = answers(&output);
+    assert_eq!(answers.len(), 9);
+    assert_eq!(answers[0]["extracted_params"]["due_date"], json!("2025-12-22"));
+    assert_eq!(answers[1]["extracted_params"]["due_date"], json!("2026-03-01T09:00:00"));
+    assert_eq!(answers[2]["intent"], json!("unknown"));
+    for (at, words) in [(3, "line 4: "), (4, "line 5: now: \"soon\""), (6, "longer than 5000"), (7, "longer than 5000")]
+    {
+        let message = answers[at]["error"]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{message}");
+    }
+    assert_eq!(answers[8]["extracted_params"]["task_ref"], json!("milk"));
+    assert_eq!(output.status.code(), Some(2), "lines were refused");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("4 of 9 lines"));
+}
+
+#[test]
+fn whoever_waits_for_an_answer_gets_it_at_once() {
+    let home = home();
+    let mut command = home.command(&["understand", "--json"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..2 {
+        input.write_all(b"undo that\n").unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap()["intent"], json!("undo"));
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_time_that_is_none_is_refused() {
+    let ran = home().run(&["understand", "--now", "yesterday", "hello"]);
+    assert_eq!((ran.code(), ran.out()), (2, String::new()));
+    assert!(ran.err().contains("--now: \"yesterday\" is no time such as"), "{}", ran.err());
+    let zoned =
+        home().run(&["understand", "--json", "--now", "2025-12-31T20:00:00-05:00[America/New_York]", "pay tomorrow"]);
+    assert_eq!(zoned.json()["extracted_params"]["due_date"], json!("2026-01-01"));
+}
