@@ -47,7 +47,10 @@ impl<'a> Clause<'a> {
     pub(crate) fn new(words: &'a Words<'a>, range: Range<usize>, now: &'a Zoned) -> Self {
         let start = courtesy::after(words, range.start, range.end);
         let end = courtesy::before(words, start, range.end);
-        let taken = (start..end).map(|i| courtesy::is_please(words.at(i))).collect();
+        let mut taken = vec![false; end - start];
+        for (slot, i) in taken.iter_mut().zip(start..end) {
+            *slot = courtesy::is_please(words.at(i));
+        }
         let mut dates = dates::find(Scan { words, start, end, now });
         dates.retain(|found| !is_name(words, start, end, found));
         let foreign = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));

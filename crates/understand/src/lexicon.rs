@@ -2,7 +2,7 @@
 //!
 //! Only words in the place of a command are matched here, with small slips forgiven; titles never are.
 
-use crate::phrases::{self, Phrases, phrases};
+use crate::phrases::{Meanings, Phrases, meanings, phrases};
 use crate::spelling::resembles;
 use crate::tokens::Words;
 
@@ -90,7 +90,7 @@ const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Reopen, phrases!("reopen | uncheck | untick | unmark | uncomplete | restore")),
 ];
 
-const VERB_WORDS: [(u64, Verb); phrases::count_all(VERBS)] = phrases::meanings(VERBS);
+const VERB_WORDS: Meanings<Verb> = meanings!(Verb, VERBS);
 
 /// Verbs that are recognised when misspelled.
 const FORGIVEN: Phrases = phrases!(
@@ -122,7 +122,7 @@ pub(crate) fn verb(word: &str) -> Option<Verb> {
 }
 
 fn exact_verb(word: &str) -> Option<Verb> {
-    phrases::meaning(&VERB_WORDS, word)
+    VERB_WORDS.get(word)
 }
 
 /// What a noun stands for.
@@ -135,6 +135,14 @@ pub(crate) enum Noun {
 
 /// A word for a task, a reminder or a list at `i`, how many tokens it takes and whether it is a plural.
 pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
+    const FIRST: Phrases = phrases!(
+        "to | things | action | task | todo | to-do | item | chore | errand | taks | tsk | tasks | todos | to-dos | \
+         items | chores | errands | todo's | task's | list | lists | agenda | checklist | reminder | reminders | \
+         alert | alerts | notification | notifications"
+    );
+    if !words.is_one_of(i, FIRST) && !words.at(i).starts_with("re") {
+        return None;
+    }
     if let Some(len) = words.phrase(
         i,
         phrases!(

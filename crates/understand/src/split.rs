@@ -36,6 +36,9 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
     if words.kind(i) == Some(Kind::Break) {
         return Some(after_number(words, i + 1));
     }
+    if !words.is_one_of(i, phrases!(". | ! | ? | ; | and | then | , | also | plus | & | but")) {
+        return None;
+    }
     match words.at(i) {
         "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
         "and" | "then" | "," | "also" | "plus" | "&" | "but" => {

@@ -244,8 +244,20 @@ fn after_at(scan: &Scan, i: usize, own: usize) -> bool {
     i > own
         && matches!(
             scan.before(i),
-            "at" | "@" | "by" | "around" | "before" | "after" | "until" | "till" | "til" | "than" | "exactly"
-                | "roughly" | "approximately" | "approx" | "precisely"
+            "at" | "@"
+                | "by"
+                | "around"
+                | "before"
+                | "after"
+                | "until"
+                | "till"
+                | "til"
+                | "than"
+                | "exactly"
+                | "roughly"
+                | "approximately"
+                | "approx"
+                | "precisely"
         )
         || i > own + 1 && scan.before(i) == "about" && scan.before(i - 1) == "at"
 }
@@ -358,7 +370,11 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
         );
     let after_day = parts.names_day() || parts.clock.is_some();
     let before_clock = read(scan, at + 1, at + 1, &Parts { part: Some(part), ..Parts::default() }).is_some();
-    let fits = this > 0 || after_day || scan.is_whole(i, at + 1) && early > 0 || lead && (scan.closes(at + 1)) || before_clock && scan.start == i;
+    let fits = this > 0
+        || after_day
+        || scan.is_whole(i, at + 1) && early > 0
+        || lead && (scan.closes(at + 1))
+        || before_clock && scan.start == i;
     let fits = fits && !(part == Part::Evening && scan.at(at) == "eve" && this == 0 && !after_day);
     fits.then_some((Piece::Part(part), at + 1))
 }

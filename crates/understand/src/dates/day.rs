@@ -242,8 +242,7 @@ fn weekday(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
         return None;
     }
     let end = at + 1;
-    const LATER: Phrases =
-        phrases!("after next | after the next | after this one | after this | after that | week");
+    const LATER: Phrases = phrases!("after next | after the next | after this one | after this | after that | week");
     if let Some(n) = scan.phrase(end, LATER)
         && (n > 1 || scan.closes(end + 1))
         && (scan.before(end + n) != "this" || scan.closes(end + n))
@@ -253,7 +252,8 @@ fn weekday(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     if let Some((date, end)) = beside(scan, end, day) {
         return Some((Piece::Day(Day::Fixed(date)), end));
     }
-    let end = end + usize::from(scan.at(end) == "next" && said.is_none() && scan.closes(end + 1) && !is_period(scan, end + 1));
+    let end = end
+        + usize::from(scan.at(end) == "next" && said.is_none() && scan.closes(end + 1) && !is_period(scan, end + 1));
     Some((Piece::Weekday(day, coming(scan.at(i + this), said)), end))
 }
 

@@ -75,10 +75,9 @@ const MOVING: &[(Phrases, Rule)] = &[
     (phrases!("memorial day"), |y| nth(y, 5, -1, Weekday::Monday)),
     (phrases!("father's day | fathers day | fathers ' day"), |y| nth(y, 6, 3, Weekday::Sunday)),
     (phrases!("labor day | labour day"), |y| nth(y, 9, 1, Weekday::Monday)),
-    (
-        phrases!("columbus day | indigenous peoples day | indigenous peoples ' day | indigenous people's day"),
-        |y| nth(y, 10, 2, Weekday::Monday),
-    ),
+    (phrases!("columbus day | indigenous peoples day | indigenous peoples ' day | indigenous people's day"), |y| {
+        nth(y, 10, 2, Weekday::Monday)
+    }),
     (phrases!("election day"), |y| calendar::plus_days(nth(y, 11, 1, Weekday::Monday)?, 1)),
     (phrases!("thanksgiving day | thanksgiving | turkey day"), |y| nth(y, 11, 4, Weekday::Thursday)),
     (phrases!("black friday"), |y| calendar::plus_days(nth(y, 11, 4, Weekday::Thursday)?, 1)),

@@ -343,8 +343,16 @@ fn tail(scan: &Scan, start: usize, end: usize) -> usize {
     end + usize::from(opened && scan.at(end) == ")")
 }
 
-/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them.
+/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them. An article can
+/// only before a word that can, or before one of those that are counted.
 fn can_begin(words: &Words, i: usize) -> bool {
+    let counted = |i: usize| words.is_one_of(i, phrases!("pair | dozen")) || names::unit(words.at(i)).is_some();
+    let article = words.is_one_of(i, phrases!("a | an | the"));
+    is_first(words, i) && (!article || is_first(words, i + 1) || counted(i + 1))
+}
+
+/// Whether the word is the first of some piece.
+fn is_first(words: &Words, i: usize) -> bool {
     const FIRST: Phrases = phrases!(
         "a | an | the | this | next | nxt | last | past | previous | prior | coming | upcoming | following | \
          current | every | each | evry | ever | evey | one | two | three | four | five | six | seven | eight | \

@@ -177,7 +177,8 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
 
 /// "the day" before or after a day, "the hour" that has begun.
 fn one(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
-    const ONE: Phrases = phrases!("the day | day | the night | night | the week | the month | the hour | the next hour");
+    const ONE: Phrases =
+        phrases!("the day | day | the night | night | the week | the month | the hour | the next hour");
     let n = scan.phrase(i, ONE)?;
     let mut distance = Distance::default();
     match scan.before(i + n) {

@@ -297,8 +297,9 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 
 /// "this week", "next month", "the weekend", "in March", "next fortnight", "the week of May 5".
 fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    const WEEK: Phrases =
-        phrases!("week of | week commencing | week beginning | week starting | weekend of | the week of | the weekend of");
+    const WEEK: Phrases = phrases!(
+        "week of | week commencing | week beginning | week starting | weekend of | the week of | the weekend of"
+    );
     if let Some(n) = scan.phrase(i, WEEK) {
         let (date, end) = day::alone(scan, i + n)?;
         let (start, last) = around(date, Unit::Week)?;
@@ -318,7 +319,8 @@ fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
 
 /// "in 2027", "by 2030".
 fn numbered_year(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    let led = i > own && phrases!("in | by | before | until | till | during | of | early | late").contains(scan.before(i));
+    let led =
+        i > own && phrases!("in | by | before | until | till | during | of | early | late").contains(scan.before(i));
     let year = calendar::year(scan.at(i)).filter(|_| scan.at(i).len() == 4 && led && scan.closes(i + 1))?;
     let (start, end) = around(Date::new(year, 1, 1).ok()?, Unit::Year)?;
     let due = if start < scan.today() { calendar::plus_days(end, -1)? } else { start };
