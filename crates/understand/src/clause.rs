@@ -9,7 +9,7 @@ use jiff::Zoned;
 use crate::courtesy;
 use crate::dates::{self, Found, Scan};
 use crate::lexicon::{self, Noun};
-use crate::phrases::{Bits, Phrases};
+use crate::phrases::{Bits, Phrases, phrases};
 use crate::scope;
 use crate::tokens::Words;
 
@@ -30,7 +30,7 @@ pub(crate) struct Clause<'a> {
     /// Where the courtesies before it begin.
     pub(crate) opening: usize,
     taken: Vec<bool>,
-    /// Its words, so that most phrases are known to be absent at a glance.
+    /// Its words and those around it, so that most phrases are known to be absent at a glance.
     bits: Bits,
 }
 
@@ -54,10 +54,12 @@ impl<'a> Clause<'a> {
         let mut dates = dates::find(Scan { words, start, end, now });
         dates.retain(|found| !is_name(words, start, end, found));
         let foreign = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
-        let plan = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::PLANS));
-        let asked = (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
         let opening = range.start;
-        let bits = words.bits(opening..end);
+        let bits = words.bits(opening..words.len().min(range.end + 1));
+        let plans = !words.of_tasks && scope::PLANS.may_meet(&bits);
+        let plan = plans && (start..end).any(|i| words.is_one_of(i, scope::PLANS));
+        let asked = phrases!("?").may_meet(&bits)
+            && (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
         let mut clause =
             Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken, bits };
         clause.nouns = clause.find_nouns();

@@ -133,16 +133,20 @@ pub(crate) enum Noun {
     List,
 }
 
+/// Each with whether it is a plural.
+const NOUNS: &[((Noun, bool), Phrases)] = &[
+    ((Noun::Task, false), phrases!("task | todo | to-do | item | chore | errand | taks | tsk")),
+    ((Noun::Task, true), phrases!("tasks | todos | to-dos | items | chores | errands | todo's | task's")),
+    ((Noun::List, false), phrases!("list | agenda | checklist")),
+    ((Noun::List, true), phrases!("lists")),
+    ((Noun::Reminder, false), phrases!("reminder | alert | notification")),
+    ((Noun::Reminder, true), phrases!("reminders | alerts | notifications")),
+];
+
+const NOUN_WORDS: Meanings<(Noun, bool)> = meanings!((Noun, bool), NOUNS);
+
 /// A word for a task, a reminder or a list at `i`, how many tokens it takes and whether it is a plural.
 pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
-    const FIRST: Phrases = phrases!(
-        "to | things | action | task | todo | to-do | item | chore | errand | taks | tsk | tasks | todos | to-dos | \
-         items | chores | errands | todo's | task's | list | lists | agenda | checklist | reminder | reminders | \
-         alert | alerts | notification | notifications"
-    );
-    if !words.is_one_of(i, FIRST) && !words.at(i).starts_with("re") {
-        return None;
-    }
     if let Some(len) = words.phrase(
         i,
         phrases!(
@@ -163,18 +167,14 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     if words.phrase(i, phrases!("to dos | to do's")).is_some() {
         return Some((Noun::Task, 2, true));
     }
+    if let Some((noun, plural)) = NOUN_WORDS.at(words, i) {
+        return Some((noun, 1, plural));
+    }
+    if words.phrase(i, phrases!("action item | action items")).is_some() {
+        return Some((Noun::Task, 2, words.at(i + 1).ends_with('s')));
+    }
     let word = words.at(i);
-    Some(match word {
-        "action" if matches!(words.at(i + 1), "item" | "items") => (Noun::Task, 2, words.at(i + 1).ends_with('s')),
-        "task" | "todo" | "to-do" | "item" | "chore" | "errand" | "taks" | "tsk" => (Noun::Task, 1, false),
-        "tasks" | "todos" | "to-dos" | "items" | "chores" | "errands" | "todo's" | "task's" => (Noun::Task, 1, true),
-        "list" | "lists" | "agenda" | "checklist" => (Noun::List, 1, word.ends_with('s')),
-        "reminder" | "alert" | "notification" => (Noun::Reminder, 1, false),
-        "alerts" | "notifications" | "reminders" => (Noun::Reminder, 1, true),
-        "remind" | "reminding" | "reminded" => return None,
-        _ if is_reminder(word) => (Noun::Reminder, 1, word.ends_with('s')),
-        _ => return None,
-    })
+    is_reminder(word).then(|| (Noun::Reminder, 1, word.ends_with('s')))
 }
 
 fn is_reminder(word: &str) -> bool {
@@ -183,8 +183,7 @@ fn is_reminder(word: &str) -> bool {
         && word != "remainder"
         && word != "remainders"
         && (resembles(word, "reminder") || resembles(word, "reminders"))
-        && word != "remind"
-        && word != "reminded"
+        && !matches!(word, "remind" | "reminded" | "reminding")
 }
 
 /// "to do" is a noun where an article or its like stands before it or nothing that can be done follows.

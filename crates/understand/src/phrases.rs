@@ -4,6 +4,8 @@
 //! search compares numbers, never letters: a bit set refuses most words at once, and what passes is looked up in the
 //! bucket of its first word, where longer phrases stand before shorter ones.
 
+use crate::tokens::Words;
+
 /// Phrases of words with single spaces between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Phrases(pub(crate) &'static Table);
@@ -69,6 +71,10 @@ impl Phrases {
         if !self.may_begin(mark) {
             return None;
         }
+        self.place_of(key, mark)
+    }
+
+    pub(crate) fn place_of(self, key: u64, mark: u16) -> Option<usize> {
         self.beginning_with(key, mark).find(|entry| entry.rest.is_empty()).map(|entry| entry.place)
     }
 
@@ -301,6 +307,12 @@ impl<T: Copy> Meanings<T> {
     /// What the word stands for; where it is in two lists, by the first.
     pub(crate) fn get(&self, word: &str) -> Option<T> {
         self.phrases.place(word).and_then(|place| self.meanings.get(place)).copied()
+    }
+
+    /// The same for the word at `i`.
+    #[inline]
+    pub(crate) fn at(&self, words: &Words, i: usize) -> Option<T> {
+        words.place(i, self.phrases).and_then(|place| self.meanings.get(place)).copied()
     }
 }
 

@@ -300,6 +300,9 @@ fn link(scan: &Scan, start: usize) -> usize {
 }
 
 fn expression(scan: &Scan, start: usize) -> Option<Found> {
+    if !scan.words.may_begin(start, LEADS) && !can_begin(scan.words, start) {
+        return None;
+    }
     let mut parts = Parts::default();
     let mut end = start;
     loop {

@@ -60,7 +60,8 @@ fn slipped(word: &str, name: &str) -> bool {
 /// The number of the month.
 pub(crate) fn month(word: &str) -> Option<i8> {
     let word = word.strip_suffix("'s").unwrap_or(word);
-    if word.len() < 3 {
+    let first = word.as_bytes().first();
+    if word.len() < 3 || !matches!(first, Some(b'j' | b'f' | b'm' | b'a' | b's' | b'o' | b'n' | b'd')) {
         return None;
     }
     let place = MONTHS.place(word).or_else(|| SHORT_MONTHS.place(word)).or((word == "sept").then_some(8));
