@@ -8,7 +8,7 @@ fn main() -> io::Result<()> {
     let Ok(now) = now.parse() else { return Err(io::Error::other("not a time with a zone")) };
     for line in io::stdin().lock().lines() {
         let line = line?;
-        let found: Vec<_> = understand::expressions(&line, &now).iter().map(understand::Expression::to_json).collect();
+        let found = understand::expressions(&line, &now);
         serde_json::to_writer(&mut out, &serde_json::json!({ "text": line, "expressions": found }))?;
         writeln!(out)?;
     }

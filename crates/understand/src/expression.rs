@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use jiff::Zoned;
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::clause::Clause;
 use crate::dates::Found;
@@ -57,22 +57,25 @@ impl Grain {
     }
 }
 
-impl Expression {
-    pub fn to_json(&self) -> Value {
-        let when = |when: When| match when {
-            When::Day(date) => date.to_string(),
-            When::Time(at) => at.strftime("%Y-%m-%dT%H:%M:%S").to_string(),
-        };
-        json!({
-            "start_byte": self.span.start,
-            "end_byte": self.span.end,
-            "text": self.text,
-            "start": self.start.map(when),
-            "end": self.end.map(when),
-            "due_date": self.due.map(when),
-            "grain": self.grain.as_str(),
-            "recurrence": self.recurrence,
-        })
+impl Serialize for Expression {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut shape = serializer.serialize_struct("Expression", 8)?;
+        shape.serialize_field("start_byte", &self.span.start)?;
+        shape.serialize_field("end_byte", &self.span.end)?;
+        shape.serialize_field("text", &self.text)?;
+        shape.serialize_field("start", &self.start.map(told))?;
+        shape.serialize_field("end", &self.end.map(told))?;
+        shape.serialize_field("due_date", &self.due.map(told))?;
+        shape.serialize_field("grain", self.grain.as_str())?;
+        shape.serialize_field("recurrence", &self.recurrence)?;
+        shape.end()
+    }
+}
+
+fn told(when: When) -> String {
+    match when {
+        When::Day(date) => date.to_string(),
+        When::Time(at) => at.strftime("%Y-%m-%dT%H:%M:%S").to_string(),
     }
 }
 

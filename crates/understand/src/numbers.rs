@@ -6,11 +6,12 @@ use crate::tokens::Words;
 /// A number and how many tokens it takes.
 pub(crate) type Read<T> = Option<(T, usize)>;
 
-const UNITS: Phrases = phrases!(
+/// The tens stand behind nineteen.
+const CARDINALS: Phrases = phrases!(
     "zero | one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve | thirteen | \
-     fourteen | fifteen | sixteen | seventeen | eighteen | nineteen"
+     fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | \
+     twenty | thirty | forty | fifty | sixty | seventy | eighty | ninety"
 );
-const TENS: Phrases = phrases!("twenty | thirty | forty | fifty | sixty | seventy | eighty | ninety");
 const ORDINALS: Phrases = phrases!(
     "zeroth | first | second | third | fourth | fifth | sixth | seventh | eighth | ninth | tenth | eleventh | \
      twelfth | thirteenth | fourteenth | fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | \
@@ -22,11 +23,11 @@ fn place(list: Phrases, word: &str) -> Option<i64> {
 }
 
 pub(crate) fn unit(word: &str) -> Option<i64> {
-    place(UNITS, word)
+    place(CARDINALS, word).filter(|n| *n < 20)
 }
 
 fn tens(word: &str) -> Option<i64> {
-    place(TENS, word).map(|n| (n + 2) * 10)
+    place(CARDINALS, word).filter(|n| *n >= 20).map(|n| (n - 18) * 10)
 }
 
 pub(crate) fn figures(word: &str) -> Option<i64> {
@@ -43,7 +44,7 @@ fn single(word: &str) -> Option<i64> {
 
 /// "15", "fifteen", "twenty two".
 pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
-    if words.is_letters(i) && !words.is_one_of(i, UNITS) && !words.is_one_of(i, TENS) {
+    if words.is_letters(i) && !words.is_one_of(i, CARDINALS) {
         return None;
     }
     let word = words.at(i);
@@ -72,7 +73,7 @@ fn ordinal_word(word: &str) -> Option<i64> {
 
 /// "1st", "first", "twenty-first", "thirty first".
 pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
-    if words.is_letters(i) && !words.is_one_of(i, ORDINALS) && !words.is_one_of(i, TENS) {
+    if words.is_letters(i) && !words.is_one_of(i, ORDINALS) && !words.is_one_of(i, CARDINALS) {
         return None;
     }
     let word = words.at(i);
@@ -103,9 +104,13 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
     if let Some(len) = words.phrase(i, phrases!("a quarter of an | quarter of an | quarter")) {
         return Some(((0, 15), len));
     }
+    if let Some(len) = words.phrase(i, phrases!("three quarters of an | three quarters of a | three quarters")) {
+        return (len > 2).then_some(((0, 45), len));
+    }
     let fraction = |i: usize| if words.is_letters(i) { None } else { fraction(words.at(i)) };
     if let Some(fraction) = fraction(i) {
-        return Some((fraction, 1));
+        let of = words.phrase(i + 1, phrases!("of an | of a | an | a")).unwrap_or(0);
+        return Some((fraction, 1 + of));
     }
     if let Some((n, len)) = cardinal(words, i) {
         if words.at(i + len) == "and" {

@@ -4,6 +4,8 @@
 //! search compares numbers, never letters: a bit set refuses most words at once, and what passes is looked up in the
 //! bucket of its first word, where longer phrases stand before shorter ones.
 
+use crate::tokens::Words;
+
 /// Phrases of words with single spaces between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Phrases(pub(crate) &'static Table);
@@ -69,6 +71,10 @@ impl Phrases {
         if !self.may_begin(mark) {
             return None;
         }
+        self.place_of(key, mark)
+    }
+
+    pub(crate) fn place_of(self, key: u64, mark: u16) -> Option<usize> {
         self.beginning_with(key, mark).find(|entry| entry.rest.is_empty()).map(|entry| entry.place)
     }
 
@@ -259,7 +265,7 @@ pub(crate) const fn firsts(entries: &[Entry]) -> Bits {
     firsts
 }
 
-/// How many words stand for something in these lists.
+/// How many phrases these lists have together.
 pub(crate) const fn count_all<T>(lists: &[(T, Phrases)]) -> usize {
     let mut n = 0;
     let mut i = 0;
@@ -270,44 +276,53 @@ pub(crate) const fn count_all<T>(lists: &[(T, Phrases)]) -> usize {
     n
 }
 
-/// One table of what all the words in these lists stand for, in the order of their keys.
-pub(crate) const fn meanings<T: Copy, const N: usize>(lists: &[(T, Phrases)]) -> [(u64, T); N] {
-    let mut table = [(0, lists[0].0); N];
+/// All phrases of these lists, and what each stands for.
+pub(crate) const fn join<T: Copy, const N: usize>(lists: &[(T, Phrases)]) -> ([&'static str; N], [T; N]) {
+    let mut all = [""; N];
+    let mut meanings = [lists[0].0; N];
     let mut n = 0;
     let mut i = 0;
     while i < lists.len() {
-        let (meaning, Phrases(words)) = lists[i];
+        let (meaning, Phrases(table)) = lists[i];
         let mut k = 0;
-        while k < words.list.len() {
-            let key = key(words.list[k].as_bytes());
-            let mut at = n;
-            while at > 0 && key < table[at - 1].0 {
-                table[at] = table[at - 1];
-                at -= 1;
-            }
-            // Where a word stands in two lists, the first one holds.
-            table[at] = if at > 0 && key == table[at - 1].0 { table[at - 1] } else { (key, meaning) };
+        while k < table.list.len() {
+            all[n] = table.list[k];
+            meanings[n] = meaning;
             n += 1;
             k += 1;
         }
         i += 1;
     }
-    table
+    (all, meanings)
 }
 
-/// What the word stands for.
-pub(crate) fn meaning<T: Copy>(table: &[(u64, T)], word: &str) -> Option<T> {
-    let at = table.binary_search_by_key(&key(word.as_bytes()), |(key, _)| *key).ok()?;
-    table.get(at).map(|(_, meaning)| *meaning)
+/// Words that stand for something: several lists in one table.
+pub(crate) struct Meanings<T: 'static> {
+    pub(crate) phrases: Phrases,
+    /// In the order of the phrases.
+    pub(crate) meanings: &'static [T],
 }
 
-macro_rules! phrases {
-    ($text:expr) => {{
-        const COUNT: usize = $crate::phrases::count($text);
-        const LIST: [&str; COUNT] = $crate::phrases::cut($text);
+impl<T: Copy> Meanings<T> {
+    /// What the word stands for; where it is in two lists, by the first.
+    pub(crate) fn get(&self, word: &str) -> Option<T> {
+        self.phrases.place(word).and_then(|place| self.meanings.get(place)).copied()
+    }
+
+    /// The same for the word at `i`.
+    #[inline]
+    pub(crate) fn at(&self, words: &Words, i: usize) -> Option<T> {
+        words.place(i, self.phrases).and_then(|place| self.meanings.get(place)).copied()
+    }
+}
+
+/// The table of a list of phrases.
+macro_rules! table {
+    ($list:expr, $count:expr) => {{
+        const LIST: [&str; $count] = $list;
         const REST: [u64; $crate::phrases::count_rest(&LIST)] = $crate::phrases::rest_keys(&LIST);
-        const ENTRIES: [$crate::phrases::Entry; COUNT] = $crate::phrases::entries(&LIST, &REST);
-        const BUCKETS: [u16; $crate::phrases::bucket_count(COUNT) + 1] = $crate::phrases::buckets(&ENTRIES);
+        const ENTRIES: [$crate::phrases::Entry; $count] = $crate::phrases::entries(&LIST, &REST);
+        const BUCKETS: [u16; $crate::phrases::bucket_count($count) + 1] = $crate::phrases::buckets(&ENTRIES);
         const TABLE: $crate::phrases::Table = $crate::phrases::Table {
             list: &LIST,
             firsts: $crate::phrases::firsts(&ENTRIES),
@@ -318,7 +333,23 @@ macro_rules! phrases {
     }};
 }
 
-pub(crate) use phrases;
+macro_rules! phrases {
+    ($text:expr) => {{
+        const COUNT: usize = $crate::phrases::count($text);
+        $crate::phrases::table!($crate::phrases::cut($text), COUNT)
+    }};
+}
+
+/// `meanings!(Verb, VERBS)`, where `VERBS` is a list of verbs, each with its [`phrases!`].
+macro_rules! meanings {
+    ($type:ty, $lists:expr) => {{
+        const COUNT: usize = $crate::phrases::count_all($lists);
+        const JOINED: ([&str; COUNT], [$type; COUNT]) = $crate::phrases::join($lists);
+        $crate::phrases::Meanings { phrases: $crate::phrases::table!(JOINED.0, COUNT), meanings: &JOINED.1 }
+    }};
+}
+
+pub(crate) use {meanings, phrases, table};
 
 #[cfg(test)]
 mod tests {
@@ -340,6 +371,13 @@ mod tests {
         let word = key(b"at");
         let lengths: Vec<_> = list.beginning_with(word, mark(word)).map(|entry| entry.rest.len()).collect();
         assert_eq!(lengths, [2, 1, 1, 0]);
+    }
+
+    #[test]
+    fn lists_are_put_together() {
+        const LISTS: &[(char, Phrases)] = &[('x', phrases!("a | b")), ('y', phrases!("c | a"))];
+        let table = meanings!(char, LISTS);
+        assert_eq!(["a", "b", "c", "d"].map(|word| table.get(word)), [Some('x'), Some('x'), Some('y'), None]);
     }
 
     #[test]

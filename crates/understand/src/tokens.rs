@@ -30,7 +30,7 @@ struct Token {
     /// See [`phrases::key`] and [`phrases::mark`].
     key: u64,
     mark: u16,
-    /// Whether it has nothing but letters.
+    /// Whether it is a word of plain letters.
     letters: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Words<'a> {
         self.kind(i) == Some(Kind::Quoted)
     }
 
-    /// Whether the token has no figures in it and no marks.
+    /// Whether the token is a word of plain letters: no figures in it, no marks.
     #[inline]
     pub(crate) fn is_letters(&self, i: usize) -> bool {
         self.tokens.get(i).is_some_and(|token| token.letters)
@@ -101,6 +101,12 @@ impl<'a> Words<'a> {
         if phrases.may_begin(token.mark) { self.longest(i, phrases) } else { None }
     }
 
+    /// Whether one of these phrases may begin at `i`; few pass where none does.
+    #[inline]
+    pub(crate) fn may_begin(&self, i: usize, phrases: Phrases) -> bool {
+        self.tokens.get(i).is_some_and(|token| phrases.may_begin(token.mark))
+    }
+
     fn longest(&self, i: usize, phrases: Phrases) -> Option<usize> {
         let (token, after) = self.tokens.get(i..)?.split_first()?;
         let follows = |rest: &[u64]| after.len() >= rest.len() && rest.iter().zip(after).all(|(key, t)| *key == t.key);
@@ -108,13 +114,17 @@ impl<'a> Words<'a> {
         fitting.next().map(|entry| 1 + entry.rest.len())
     }
 
+    /// Where the token stands in this list of words.
+    #[inline]
+    pub(crate) fn place(&self, i: usize, words: Phrases) -> Option<usize> {
+        let token = self.tokens.get(i)?;
+        if words.may_begin(token.mark) { words.place_of(token.key, token.mark) } else { None }
+    }
+
     /// Whether the token is one of these words.
     #[inline]
     pub(crate) fn is_one_of(&self, i: usize, words: Phrases) -> bool {
-        self.tokens.get(i).is_some_and(|token| {
-            words.may_begin(token.mark)
-                && words.beginning_with(token.key, token.mark).any(|entry| entry.rest.is_empty())
-        })
+        self.place(i, words).is_some()
     }
 
     /// The words of a stretch, for [`Phrases::may_meet`].
@@ -177,7 +187,7 @@ impl Lexer<'_> {
         while let Some(byte) = self.text.as_bytes().get(at).copied() {
             at = match byte {
                 b' ' => at + 1,
-                b'\n' => self.push(Kind::Break, at, at + 1, at..at + 1),
+                b'\n' => self.push(Kind::Break, at, at + 1, at..at + 1, false),
                 _ if byte.is_ascii_alphanumeric() => self.word(at),
                 _ => self.other(at),
             };
@@ -193,9 +203,9 @@ impl Lexer<'_> {
         } else if c.is_whitespace() || is_invisible(c) {
             end
         } else if let Some(end) = self.quote_end(at, c) {
-            self.push(Kind::Quoted, at, end, at..at)
+            self.push(Kind::Quoted, at, end, at..at, false)
         } else {
-            self.push(Kind::Mark, at, end, at..end)
+            self.push(Kind::Mark, at, end, at..end, false)
         }
     }
 
@@ -206,9 +216,8 @@ impl Lexer<'_> {
         }
     }
 
-    fn push(&mut self, kind: Kind, start: usize, end: usize, lower: Range<usize>) -> usize {
+    fn push(&mut self, kind: Kind, start: usize, end: usize, lower: Range<usize>, letters: bool) -> usize {
         let word = self.lower.as_bytes().get(lower.clone()).unwrap_or_default();
-        let letters = word.iter().all(|byte| *byte >= b'a');
         let key = phrases::key(word);
         let mark = phrases::mark(key);
         self.tokens.push(Token {
@@ -225,7 +234,12 @@ impl Lexer<'_> {
     }
 
     fn word(&mut self, start: usize) -> usize {
-        let mut end = start;
+        let rest = self.lower.as_bytes().get(start..self.text.len()).unwrap_or_default();
+        let letters = rest.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let mut end = start + letters;
+        if rest.get(letters).is_none_or(|byte| *byte == b' ') {
+            return self.push(Kind::Word, start, end, start..end, true);
+        }
         // Whether it stands in the lower case of the text as it has to be.
         let mut plain = true;
         loop {
@@ -241,7 +255,7 @@ impl Lexer<'_> {
         }
         let whole = self.half_of_day(start, end);
         if plain && whole == end {
-            return self.push(Kind::Word, start, end, start..end);
+            return self.push(Kind::Word, start, end, start..end, end == start + letters);
         }
         let lower_start = self.lower.len();
         for c in self.text[start..end].chars() {
@@ -254,7 +268,7 @@ impl Lexer<'_> {
         if whole > end {
             self.lower.push('m');
         }
-        self.push(Kind::Word, start, whole, lower_start..self.lower.len())
+        self.push(Kind::Word, start, whole, lower_start..self.lower.len(), false)
     }
 
     /// The end of a word with the rest of `a.m.` or `p.m.` where it begins one.

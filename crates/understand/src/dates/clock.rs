@@ -56,7 +56,7 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
 }
 
 fn named(scan: &Scan, i: usize) -> Read {
-    let at = i + usize::from(scan.at(i) == "12");
+    let at = i + usize::from(matches!(scan.at(i), "12" | "high"));
     match scan.at(at) {
         "noon" | "midday" | "noontime" => Some((clock(12, 0, 0, Half::Exact)?, at + 1)),
         "midnight" => Some((clock(0, 0, 0, Half::Exact)?, at + 1)),
@@ -67,6 +67,9 @@ fn named(scan: &Scan, i: usize) -> Read {
 /// "half past eight", "a quarter to 7pm", "20 minutes after three", "10 to noon".
 fn past_or_to(scan: &Scan, i: usize) -> Read {
     let mut at = i + usize::from(scan.at(i) == "a");
+    if let Some((hours, end)) = hours(scan, i) {
+        return shifted(scan, hours, end);
+    }
     let (minutes, len) = match scan.at(at) {
         "half" => (30, 1),
         "quarter" => (15, 1),
@@ -89,7 +92,7 @@ fn past_or_to(scan: &Scan, i: usize) -> Read {
     let (said, end) = half_after(scan, end).unwrap_or((base.half, end));
     let half = if base.half == Half::Open { said } else { base.half };
     // "call 5 to 10 people" names no time.
-    let figures = numbers::figures(scan.at(i)).is_some() && !unit;
+    let figures = numbers::figures(scan.at(i)).is_some() && !unit && !scan.is_whole(i, end);
     if before && figures && half == Half::Open && scan.before(i) != "at" {
         return None;
     }
@@ -97,6 +100,40 @@ fn past_or_to(scan: &Scan, i: usize) -> Read {
     let total = total.rem_euclid(24 * 60);
     let hour = if before && base.hour == 1 && half != Half::Exact { 12 } else { total / 60 };
     Some((clock(hour, total % 60, 0, half)?, end))
+}
+
+/// "an hour", "half an hour", "two hours" in minutes.
+fn hours(scan: &Scan, i: usize) -> Option<(i64, usize)> {
+    let ((n, sixtieths), len) = numbers::amount(scan.words, i)?;
+    let hour = names::unit(scan.at(i + len)) == Some(names::Unit::Hour);
+    (hour && n < 12).then_some((n * 60 + sixtieths, i + len + 1))
+}
+
+/// "half an hour before noon", "an hour after 3pm": so many minutes from a time that leaves nothing open.
+fn shifted(scan: &Scan, minutes: i64, at: usize) -> Read {
+    let minutes = match scan.at(at) {
+        "before" => -minutes,
+        "after" | "past" => minutes,
+        _ => return None,
+    };
+    let (base, end) = named(scan, at + 1).or_else(|| figure_time(scan, at + 1))?;
+    let hour = match base.half {
+        Half::Exact => base.hour,
+        Half::Am => base.hour % 12,
+        Half::Pm => base.hour % 12 + 12,
+        Half::Open => return None,
+    };
+    let total = (i64::from(hour) * 60 + i64::from(base.minute) + minutes).rem_euclid(24 * 60);
+    Some((clock(total / 60, total % 60, 0, Half::Exact)?, end))
+}
+
+/// Whether a word can only be a time: "3pm", "15:30".
+pub(crate) fn is_figure(word: &str) -> bool {
+    let (digits, half) = split_half(word);
+    let colon = digits.split_once(':').is_some_and(|(_, m)| m.len() == 2);
+    word.starts_with(|c: char| c.is_ascii_digit())
+        && (colon && digits.bytes().all(|b| b.is_ascii_digit() || b == b':')
+            || half.is_some() && word.ends_with('m') && digits.len() <= 2)
 }
 
 /// "half three" is half past three.
@@ -145,8 +182,11 @@ fn figure_time(scan: &Scan, i: usize) -> Read {
     let (hour, minute, second) = if let Some((h, m)) = digits.split_once('h') {
         (numbers::figures(h)?, if m.is_empty() { 0 } else { numbers::figures(m)? }, 0)
     } else if digits.contains([':', ';']) {
-        let mut fields = digits.split([':', ';']).map(numbers::figures);
-        (fields.next()??, fields.next()??, fields.next().unwrap_or(Some(0))?)
+        let mut fields = digits.split([':', ';']);
+        let hour = numbers::figures(fields.next()?)?;
+        // "1:1" is a meeting.
+        let minute = numbers::figures(fields.next().filter(|minute| minute.len() == 2)?)?;
+        (hour, minute, fields.next().map_or(Some(0), numbers::figures)?)
     } else if let Some((h, m)) = digits.split_once('.').filter(|(_, m)| said && m.len() == 2) {
         (numbers::figures(h)?, numbers::figures(m)?, 0)
     } else {
@@ -163,7 +203,7 @@ fn figure_time(scan: &Scan, i: usize) -> Read {
 
 /// "3pm" into "3" and the half; "7ampm" leaves it open.
 fn split_half(word: &str) -> (&str, Option<Half>) {
-    let bare = word.strip_suffix("ish").unwrap_or(word);
+    let bare = word.strip_suffix("-ish").or_else(|| word.strip_suffix("ish")).unwrap_or(word);
     for (suffix, half) in [("ampm", Half::Open), ("am", Half::Am), ("pm", Half::Pm), ("a", Half::Am), ("p", Half::Pm)] {
         if let Some(digits) = bare.strip_suffix(suffix).filter(|d| d.bytes().all(|b| !b.is_ascii_alphabetic())) {
             return (digits, Some(half));
@@ -180,23 +220,59 @@ fn figures(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     if let Some(read) = figure_time(scan, i) {
         let doubtful =
             matches!(split_half(scan.at(i)), (d, Some(_)) if !d.contains(':') && scan.at(i).ends_with(['a', 'p']));
-        return (!doubtful || after_at(scan, i, own)).then_some(read);
+        return (!doubtful || after_at(scan, i, own) || scan.is_whole(i, i + 1)).then_some(read);
     }
-    bare(scan, i, own, parts)
+    roughly(scan, i).or_else(|| military(scan, i)).or_else(|| bare(scan, i, own, parts))
+}
+
+/// "8ish".
+fn roughly(scan: &Scan, i: usize) -> Read {
+    let word = scan.at(i);
+    let hour = numbers::figures(word.strip_suffix("-ish").or_else(|| word.strip_suffix("ish"))?)?;
+    scan.closes(i + 1).then_some((clock(hour, 0, 0, Half::Open)?, i + 1))
+}
+
+/// "0800 hours", "seventeen hundred hours".
+fn military(scan: &Scan, i: usize) -> Read {
+    let (n, len) = numbers::cardinal(scan.words, i)?;
+    let said = scan.at(i).len() == 4 && len == 1 || scan.at(i + 1) == "hundred";
+    let fits = said && matches!(scan.at(i + len), "hours" | "hrs" | "h") && n < 2400;
+    fits.then(|| Some((clock(n / 100, n % 100, 0, Half::Exact)?, i + len + 1)))?
 }
 
 fn after_at(scan: &Scan, i: usize, own: usize) -> bool {
     i > own
         && matches!(
             scan.before(i),
-            "at" | "@" | "by" | "around" | "before" | "after" | "until" | "till" | "til" | "than"
+            "at" | "@"
+                | "by"
+                | "around"
+                | "before"
+                | "after"
+                | "until"
+                | "till"
+                | "til"
+                | "than"
+                | "exactly"
+                | "roughly"
+                | "approximately"
+                | "approx"
+                | "precisely"
         )
+        || i > own + 1 && scan.before(i) == "about" && scan.before(i - 1) == "at"
+}
+
+/// Whether a number after "by" and its like is a year to come rather than a time on a clock of 24 hours.
+fn is_year(scan: &Scan, i: usize, n: i64) -> bool {
+    let this = i64::from(scan.today().year());
+    (this..this + 12).contains(&n) && matches!(scan.before(i), "by" | "before" | "until" | "till" | "til" | "after")
 }
 
 /// "at 3", "at 3 15", "tomorrow 3", "7 tomorrow evening".
 fn bare(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     if after_at(scan, i, own) && scan.at(i).len() >= 3 && scan.closes(i + 1) {
-        let n = numbers::figures(scan.at(i)).filter(|n| (100..2400).contains(n))?;
+        let n = numbers::figures(scan.at(i)).filter(|n| (100..2400).contains(n) && !is_year(scan, i, *n));
+        let Some(n) = n else { return dotted(scan, i) };
         return Some((clock(n / 100, n % 100, 0, Half::Open)?, i + 1));
     }
     let hour = numbers::figures(scan.at(i)).filter(|n| (1..=24).contains(n))?;
@@ -211,6 +287,12 @@ fn bare(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
         return (scan.closes(i + 1) && !unit_follows).then_some((clock(hour, 0, 0, Half::Open)?, i + 1));
     }
     before_part(scan, i + 1).then_some((clock(hour, 0, 0, Half::Open)?, i + 1))
+}
+
+/// "at 5.15".
+fn dotted(scan: &Scan, i: usize) -> Read {
+    let (hour, minute) = scan.at(i).split_once('.').filter(|(_, minute)| minute.len() == 2)?;
+    Some((clock(numbers::figures(hour)?, numbers::figures(minute)?, 0, Half::Open)?, i + 1))
 }
 
 /// Whether a day with a part of it follows: "tomorrow evening", ", this morning".
@@ -240,6 +322,11 @@ fn spelled_minute(scan: &Scan, i: usize) -> (i64, usize) {
     if let Some((_, minute)) = scan.at(i).split_once('-') {
         return numbers::cardinal(&crate::tokens::Words::new(minute), 0).map_or((0, i + 1), |(n, _)| (n, i + 1));
     }
+    if matches!(scan.at(i + 1), "oh" | "o")
+        && let Some(minute) = numbers::unit(scan.at(i + 2)).filter(|n| (1..10).contains(n))
+    {
+        return (minute, i + 3);
+    }
     match numbers::cardinal(scan.words, i + 1) {
         Some((n, len)) if (1..60).contains(&n) && numbers::figures(scan.at(i + 1)).is_none() => (n, i + 1 + len),
         _ => (0, i + 1),
@@ -250,13 +337,19 @@ fn spelled_minute(scan: &Scan, i: usize) -> (i64, usize) {
 pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
     let word = scan.at(i);
     let today = scan.today();
-    if matches!(word, "tonight" | "tonite" | "tonight's" | "tonights") {
+    if matches!(word, "tonight" | "tonite" | "tonight's" | "tonights" | "2nite") {
         return Some((Piece::PartOf(today, Part::Night), i + 1));
     }
     if matches!(word, "am" | "pm") && parts.day.is_some() && parts.clock.is_none() {
         return Some((Piece::Part(if word == "am" { Part::Morning } else { Part::Afternoon }), i + 1));
     }
-    if matches!(word, "eod" | "cob") {
+    if let Some(n) = scan.phrase(i, phrases!("first thing in the morning | first thing in the am | first thing"))
+        && !matches!(scan.before(i), "the" | "my" | "is" | "are" | "a")
+        && (n > 2 || scan.closes(i + n) && scan.at(i + n) != "to")
+    {
+        return Some((Piece::Part(Part::First), i + n));
+    }
+    if matches!(word, "eod" | "cob" | "cop") {
         return Some((Piece::Part(Part::End), i + 1));
     }
     if let Some(n) = scan.phrase(i, phrases!("last night")) {
@@ -265,7 +358,8 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     let this = usize::from(matches!(word, "this"));
     let early = usize::from(matches!(scan.at(i + this), "early" | "late" | "mid"));
     let at = i + this + early;
-    let (part, plural) = names::part(scan.at(at))?;
+    let name = scan.at(at);
+    let (part, plural) = names::part(name.strip_prefix("mid-").unwrap_or(name))?;
     if plural {
         return None;
     }
@@ -276,7 +370,11 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
         );
     let after_day = parts.names_day() || parts.clock.is_some();
     let before_clock = read(scan, at + 1, at + 1, &Parts { part: Some(part), ..Parts::default() }).is_some();
-    let fits = this > 0 || after_day || lead && (scan.closes(at + 1)) || before_clock && scan.start == i;
+    let fits = this > 0
+        || after_day
+        || scan.is_whole(i, at + 1) && early > 0
+        || lead && (scan.closes(at + 1))
+        || before_clock && scan.start == i;
     let fits = fits && !(part == Part::Evening && scan.at(at) == "eve" && this == 0 && !after_day);
     fits.then_some((Piece::Part(part), at + 1))
 }

@@ -1,7 +1,8 @@
 //! Single days: "tomorrow", "next Friday", "Feb 18th", "10/31/2025", "the 21st".
 
 use crate::phrases::{Phrases, phrases};
-use jiff::civil::Date;
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Weekday};
 
 use super::names::{self, Form};
 use super::{Day, Parts, Piece, Scan, calendar, resolve};
@@ -29,8 +30,12 @@ pub(crate) fn which(word: &str) -> Option<Which> {
 }
 
 pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
+    if let Some((at, end)) = iso(scan, i) {
+        return Some((Piece::Instant(at), end));
+    }
     relative(scan, i)
         .or_else(|| numeric(scan, i, own))
+        .or_else(|| unmarked(scan, i, own))
         .or_else(|| month_and_day(scan, i))
         .or_else(|| day_and_month(scan, i))
         .map(|(day, end)| (Piece::Day(day), end))
@@ -73,7 +78,10 @@ fn relative(scan: &Scan, i: usize) -> Read {
     } else {
         return None;
     };
-    Some((Day::Fixed(calendar::plus_days(today, days)?), i + 1))
+    // "tomorrow week" is a week later.
+    let week = days >= 0 && scan.at(i + 1) == "week" && scan.closes(i + 2);
+    let (days, end) = if week { (days + 7, i + 2) } else { (days, i + 1) };
+    Some((Day::Fixed(calendar::plus_days(today, days)?), end))
 }
 
 /// "12/31/1999", "12-31-99", "2025.6.14", "2025-12-24", "4/25".
@@ -90,8 +98,11 @@ fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
     let Some(c) = c else {
         let (month, day) = in_order(scan, x, y);
         let shaped = mark == '/' && (1..=12).contains(&month) && (1..=31).contains(&day);
-        let near = own < i || which(scan.before(i)).is_some() || scan.is_whole(i, i + 1);
-        let fits = shaped && (near || scan.closes(i + 1)) && names::unit(scan.at(i + 1)).is_none();
+        let led = own < i && scan.before(i) != "the";
+        let near = led || which(scan.before(i)).is_some() || scan.is_whole(i, i + 1);
+        // Round the clock, unless a day is asked for.
+        let always = word == "24/7" && (scan.words.numeric == Order::MonthFirst || !led);
+        let fits = shaped && !always && (near || scan.closes(i + 1)) && names::unit(scan.at(i + 1)).is_none();
         return if fits { dated(small(month)?, day, None, i + 1) } else { None };
     };
     let date = if a.len() == 4 {
@@ -101,6 +112,34 @@ fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
         Date::new(calendar::year(c)?, small(month)?, small(day)?).ok()
     };
     Some((Day::Fixed(date?), i + 1))
+}
+
+/// "2027-03-15T14:30", on the clock of the zone it names and else on the user's.
+fn iso(scan: &Scan, i: usize) -> Option<(DateTime, usize)> {
+    let word = scan.at(i);
+    if word.len() < 15 || !word.is_char_boundary(10) || !word.get(10..)?.starts_with('t') {
+        return None;
+    }
+    let mut end = i + 1;
+    while end < scan.end && scan.words.touches_next(end - 1) && end < i + 3 {
+        end += 1;
+    }
+    (i + 1..=end).rev().find_map(|end| {
+        let text = scan.words.text(i..end);
+        let moment = text.parse::<Timestamp>().map(|at| at.to_zoned(scan.now.time_zone().clone()).datetime());
+        Some((moment.or_else(|_| text.parse()).ok()?, end))
+    })
+}
+
+/// "20270315" after "on" and its like.
+fn unmarked(scan: &Scan, i: usize, own: usize) -> Read {
+    let word = scan.at(i);
+    let digits = word.len() == 8 && word.bytes().all(|b| b.is_ascii_digit());
+    if !digits || !(own < i || scan.is_whole(i, i + 1)) {
+        return None;
+    }
+    let date = Date::strptime("%Y%m%d", word).ok().filter(|date| (1970..2100).contains(&date.year()))?;
+    Some((Day::Fixed(date), i + 1))
 }
 
 /// The month and the day of two figures: in the user's order unless only the other is possible.
@@ -120,12 +159,26 @@ fn dated(month: i8, day: i64, year: Option<i16>, end: usize) -> Read {
     }
 }
 
-/// A year after a date: ", 2026", "of 1995".
-fn year(scan: &Scan, i: usize) -> (Option<i16>, usize) {
+/// A year after a date: ", 2026", "of 1995", "'27", "next year".
+pub(crate) fn year(scan: &Scan, i: usize) -> (Option<i16>, usize) {
     let at = i + usize::from(matches!(scan.at(i), "," | "of" | "in"));
-    match calendar::year(scan.at(at)).filter(|_| scan.at(at).len() == 4) {
-        Some(year) => (Some(year), at + 1),
-        None => (None, i),
+    let word = scan.at(at);
+    if let Some(year) = calendar::year(word).filter(|_| word.len() == 4 && !scan.at(at + 1).starts_with("hour")) {
+        return (Some(year), at + 1);
+    }
+    if matches!(word, "'" | "’")
+        && scan.words.touches_next(at)
+        && let Some(year) = calendar::year(scan.at(at + 1)).filter(|_| scan.at(at + 1).len() == 2)
+    {
+        return (Some(year), at + 2);
+    }
+    let this = scan.today().year();
+    let years = if scan.at(at + 1) == "year" { which(word) } else { None };
+    match years {
+        Some(Which::This) => (Some(this), at + 2),
+        Some(Which::Next) => (this.checked_add(1), at + 2),
+        Some(Which::Last) => (this.checked_sub(1), at + 2),
+        _ => (None, i),
     }
 }
 
@@ -150,8 +203,8 @@ pub(crate) fn month_and_day(scan: &Scan, i: usize) -> Read {
     dated(month, day, year, end)
 }
 
-/// "18 Feb", "the 1st of March", "31st Dec 1999", "15Sep", "16. Oct. 2025".
-fn day_and_month(scan: &Scan, i: usize) -> Read {
+/// "18 Feb", "the 1st of March", "31st Dec 1999", "15Sep", "16. Oct. 2025", "15-Mar-2027".
+pub(crate) fn day_and_month(scan: &Scan, i: usize) -> Read {
     let word = scan.at(i);
     if let Some(cut) = word.find(|c: char| c.is_ascii_alphabetic()).filter(|cut| (1..=2).contains(cut))
         && let Some(month) = word.get(cut..).and_then(names::month)
@@ -165,32 +218,62 @@ fn day_and_month(scan: &Scan, i: usize) -> Read {
     let spelled = numbers::figures(word).is_none() && !word.starts_with(|c: char| c.is_ascii_digit());
     at += usize::from(scan.at(at) == "day");
     let of = scan.at(at) == "of";
-    at += usize::from(of || scan.at(at) == ".");
+    at += usize::from(of || scan.at(at) == "." || matches!(scan.at(at), "-" | "/") && scan.words.touches_next(at));
+    if let Some((month, year)) = scan.at(at).split_once('-') {
+        return dated(names::month(month)?, day, Some(calendar::year(year)?), at + 1);
+    }
     let month = names::month(scan.at(at)).filter(|_| of || !spelled || numbers::ordinal(scan.words, i).is_some())?;
     if !of && names::is_doubtful(scan.at(at)) && scan.at(at) == "may" && !scan.closes(at + 1) {
         return None;
     }
     at += 1;
-    at += usize::from(scan.at(at) == "." && calendar::year(scan.at(at + 1)).is_some());
+    at += usize::from(matches!(scan.at(at), "." | "/") && calendar::year(scan.at(at + 1)).is_some());
     let (year, end) = year(scan, at);
     dated(month, day, year, end)
 }
 
 /// "Friday", "this Monday", "last Sunday", "Friday after next".
 fn weekday(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    let said = which(scan.at(i));
-    let at = i + usize::from(said.is_some());
+    let this = usize::from(scan.at(i) == "this" && matches!(scan.at(i + 1), "coming" | "upcoming" | "following"));
+    let said = which(scan.at(i + this));
+    let at = i + this + usize::from(said.is_some());
     let (day, form) = names::weekday(scan.at(at))?;
     if form == Form::Plural || form == Form::Short && said.is_none() && !short_fits(scan, i, own) {
         return None;
     }
     let end = at + 1;
-    if let Some(n) = scan.phrase(end, phrases!("after next | after the next | week"))
-        && (scan.at(end) != "week" || scan.closes(end + 1))
+    const LATER: Phrases = phrases!("after next | after the next | after this one | after this | after that | week");
+    if let Some(n) = scan.phrase(end, LATER)
+        && (n > 1 || scan.closes(end + 1))
+        && (scan.before(end + n) != "this" || scan.closes(end + n))
     {
         return Some((Piece::Weekday(day, Which::AfterNext), end + n));
     }
-    Some((Piece::Weekday(day, coming(scan.at(i), said)), end))
+    if let Some((date, end)) = beside(scan, end, day) {
+        return Some((Piece::Day(Day::Fixed(date)), end));
+    }
+    let end = end
+        + usize::from(scan.at(end) == "next" && said.is_none() && scan.closes(end + 1) && !is_period(scan, end + 1));
+    Some((Piece::Weekday(day, coming(scan.at(i + this), said)), end))
+}
+
+/// "after Thanksgiving", "before March 5": which weekday by that name is meant.
+fn beside(scan: &Scan, i: usize, day: Weekday) -> Option<(Date, usize)> {
+    let n = match scan.at(i) {
+        "after" | "following" => 1,
+        "before" => -1,
+        _ => return None,
+    };
+    let (base, end) = super::holidays::named(scan, i + 1).filter(|(_, end)| scan.closes(*end)).or_else(|| {
+        let (day, end) = month_and_day(scan, i + 1).or_else(|| day_and_month(scan, i + 1))?;
+        let parts = Parts { day: Some(day), ..Parts::default() };
+        Some((resolve::date(&parts, scan.now)?, end))
+    })?;
+    Some((base.nth_weekday(n, day).ok()?, end))
+}
+
+fn is_period(scan: &Scan, i: usize) -> bool {
+    names::unit(scan.at(i)).is_some() || names::month(scan.at(i)).is_some()
 }
 
 /// "this coming Friday" and "upcoming Friday" are the nearest, "next Friday" is next week's.
@@ -207,8 +290,9 @@ fn short_fits(scan: &Scan, i: usize, own: usize) -> bool {
         return true;
     }
     let digit = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    i > own
-        || scan.closes(i + 1)
+    let article = matches!(scan.at(i + 1), "the" | "my");
+    i > own && (scan.before(i) != "the" || scan.closes(i + 1))
+        || scan.closes(i + 1) && !article
         || digit(scan.at(i + 1))
         || names::month(scan.at(i + 1)).is_some()
         || matches!(scan.at(i + 1), "." | ",")

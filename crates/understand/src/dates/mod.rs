@@ -7,13 +7,16 @@ mod calendar;
 mod clock;
 mod day;
 mod extent;
+mod habit;
 mod holidays;
 mod names;
 mod offset;
+mod quarter;
 mod repeat;
 mod resolve;
 mod span;
 
+use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
@@ -56,7 +59,22 @@ impl<'a> Scan<'a> {
 
     /// Whether what is read up to `i` can be the end of an expression: no noun follows it directly.
     fn closes(&self, i: usize) -> bool {
-        !self.words.is_word(i) || i >= self.end || is_small(self.at(i)) || starts_piece(self.at(i))
+        if i >= self.end {
+            return true;
+        }
+        if !self.words.is_word(i) {
+            return !self.hyphenates(i);
+        }
+        is_small(self.at(i)) || starts_piece(self.at(i))
+    }
+
+    /// Whether a hyphen at `i` holds two words together, as in "7-eleven".
+    fn hyphenates(&self, i: usize) -> bool {
+        self.at(i) == "-"
+            && i > self.start
+            && self.words.touches_next(i - 1)
+            && self.words.touches_next(i)
+            && self.words.is_word(i + 1)
     }
 
     fn is_whole(&self, from: usize, to: usize) -> bool {
@@ -81,10 +99,11 @@ fn starts_piece(word: &str) -> bool {
         || names::is_today(word)
         || names::is_tomorrow(word)
         || matches!(word, "tonight" | "this" | "next" | "every" | "each" | "daily" | "weekly" | "everyday" | "monthly")
+        || clock::is_figure(word)
 }
 
 /// A day as it was named, before the calendar says which one it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Day {
     /// This day and no other.
     Fixed(Date),
@@ -227,8 +246,8 @@ const LEADS: Phrases = phrases!(
      beginning | due on | due by | due at | due for | due | some time | sometime | scheduled for | as of | by the | \
      in the | on the | at the | for the | of the | from the | during the | before the | until the | till the | on | \
      at | @ | by | before | after | for | from | in | until | till | til | around | during | within | of | early | \
-     late | later | first thing | all | over the | over | in about | in around | in like | within the | at about | \
-     the | through | circa"
+     late | later | all | over the | over | in about | in around | in like | within the | at about | \
+     the | through | circa | roughly | approximately | approx | exactly | precisely | about | no earlier than"
 );
 
 fn lead(scan: &Scan, start: usize) -> usize {
@@ -251,6 +270,11 @@ fn leads(scan: &Scan, i: usize, n: usize) -> bool {
             let relative = names::is_today(next) || names::is_tomorrow(next) || matches!(next, "tonight" | "tonite");
             !relative && !matches!(next, "at" | "by" | "before" | "for" | "every" | "from")
         }
+        "about" if n == 1 => clock::is_figure(next) && !matches!(scan.before(i), "me" | "us"),
+        "roughly" | "approximately" | "approx" | "exactly" | "precisely" => {
+            next == "at" || numbers::cardinal(scan.words, i + n).is_some() || clock::is_figure(next)
+        }
+        "early" | "late" if span::edge(scan, i).is_some() => false,
         "early" | "late" | "later" => {
             matches!(next, "in" | "this" | "next" | "today" | "tonight" | "tomorrow") || names::part(next).is_some()
         }
@@ -265,7 +289,7 @@ fn link(scan: &Scan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
         match scan.at(i) {
-            "," | "-" | "–" | "." => i += 1,
+            "," | "-" | "–" | "." | "(" => i += 1,
             _ => match scan.phrase(i, LEADS).filter(|n| leads(scan, i, *n)) {
                 Some(n) => i += n,
                 None => break,
@@ -276,6 +300,9 @@ fn link(scan: &Scan, start: usize) -> usize {
 }
 
 fn expression(scan: &Scan, start: usize) -> Option<Found> {
+    if !scan.words.may_begin(start, LEADS) && !can_begin(scan.words, start) {
+        return None;
+    }
     let mut parts = Parts::default();
     let mut end = start;
     loop {
@@ -286,6 +313,10 @@ fn expression(scan: &Scan, start: usize) -> Option<Found> {
             end = next;
             continue;
         }
+        if !first && let Some(next) = repeat::limit(scan, end, &mut parts) {
+            end = next;
+            continue;
+        }
         let read = (own..=i).rev().find_map(|at| piece(scan, at, own, &parts));
         let Some((piece, next)) = read else { break };
         if !parts.add(piece) || next <= end {
@@ -293,7 +324,7 @@ fn expression(scan: &Scan, start: usize) -> Option<Found> {
         }
         end = next;
     }
-    (end > start).then(|| Found { tokens: start..tail(scan, end), parts })
+    (end > start).then(|| Found { tokens: start..tail(scan, start, end).min(scan.end), parts })
 }
 
 /// "and Friday" after a weekday: a second day, which a single date has no room for.
@@ -303,17 +334,28 @@ fn other_weekday(scan: &Scan, i: usize, parts: &Parts) -> Option<usize> {
 }
 
 /// Zones and small words after a time belong to it; the time stays on the clock of the user.
-fn tail(scan: &Scan, end: usize) -> usize {
+fn tail(scan: &Scan, start: usize, end: usize) -> usize {
     const TAILS: Phrases = phrases!(
         "eastern time | eastern | at the latest | starting now | starting today | pacific time | central time | \
          mountain time | local time | est | edt | cst | cdt | mst | mdt | pst | pdt | gmt | utc | sharp | or so | \
-         on the dot | exactly"
+         on the dot | exactly | or two | or thereabouts | prompt"
     );
-    scan.phrase(end, TAILS).map_or(end, |n| end + n)
+    let end = end.min(scan.end);
+    let end = scan.phrase(end, TAILS).map_or(end, |n| end + n);
+    let opened = (start..end).any(|i| scan.at(i) == "(");
+    end + usize::from(opened && scan.at(end) == ")")
 }
 
-/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them.
+/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them. An article can
+/// only before a word that can, or before one of those that are counted.
 fn can_begin(words: &Words, i: usize) -> bool {
+    let counted = |i: usize| words.is_one_of(i, phrases!("pair | dozen")) || names::unit(words.at(i)).is_some();
+    let article = words.is_one_of(i, phrases!("a | an | the"));
+    is_first(words, i) && (!article || is_first(words, i + 1) || counted(i + 1))
+}
+
+/// Whether the word is the first of some piece.
+fn is_first(words: &Words, i: usize) -> bool {
     const FIRST: Phrases = phrases!(
         "a | an | the | this | next | nxt | last | past | previous | prior | coming | upcoming | following | \
          current | every | each | evry | ever | evey | one | two | three | four | five | six | seven | eight | \
@@ -322,7 +364,8 @@ fn can_begin(words: &Words, i: usize) -> bool {
          fifth | sixth | seventh | eighth | ninth | tenth | eleventh | twelfth | thirteenth | fourteenth | \
          fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | twentieth | thirtieth | half | quarter | \
          couple | few | several | some | another | once | twice | daily | everyday | nightly | everynight | \
-         hourly | weekly | biweekly | fortnightly | monthly | bimonthly | quarterly | yearly | annually | annual | \
+         hourly | weekly | biweekly | fortnightly | alternate | alternating | semiweekly | bi | semimonthly | \
+         semiannually | semiannual | biannually | biennially | biennial | mwf | weekday | evrey | eveyr | monthly | bimonthly | quarterly | yearly | annually | annual | \
          weekdays | workdays | weekends | week | weekend | weekend's | wknd | day | night | noon | midday | \
          noontime | midnight | tonight | tonite | tonight's | tonights | am | pm | eod | cob | eom | eow | eoy | \
          end | close | beginning | start | middle | mid | rest | early | late | overmorrow | today | today's | \
@@ -330,13 +373,16 @@ fn can_begin(words: &Words, i: usize) -> bool {
          afternoon | afternon | aftenoon | arvo | afternoon's | evening | evenin | eve | evening's | nite | \
          night's | lunchtime | mornings | afternoons | evenings | nights | mon | tue | tues | wed | weds | thu | \
          thur | thurs | fri | sat | sun | jan | feb | mar | apr | may | jun | jul | aug | sep | sept | oct | nov | \
-         dec | march | april | june | july | august | christmas | xmas | boxing | new | halloween | valentine's | \
-         valentines | st | independence | veterans | thanksgiving | black | labor | memorial | mother's | mothers | \
-         father's | fathers | good | easter"
+         dec | march | april | june | july | august | + | high | seasonal | midweek | month | month's | year | \
+         week's | quarter | quarter's | eoq | spring | summer | autumn | fall | winter | lunch | dinner | \
+         dinnertime | breakfast | suppertime | bedtime | work | school | bed | dawn | sunrise | sunset | dusk | \
+         supper | business | working | now | aprl | apirl | arpil | jully | juli | agust | augst | augest | todya | \
+         tday | tody | 2nite | tmrrw | tomoz | tmmrw | tmoro | nite"
     );
     let word = words.at(i);
     let built = !words.is_letters(i) && word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
-    (built || words.is_one_of(i, FIRST) || word.len() >= 6 && is_name(word)) && !is_domain(words, i)
+    let known = words.is_one_of(i, FIRST) || words.is_one_of(i, holidays::FIRST);
+    (built || known || word.len() >= 6 && is_name(word)) && !is_domain(words, i)
 }
 
 /// "monday.com" is an address.
@@ -355,10 +401,11 @@ fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usi
     if i >= scan.end || !can_begin(scan.words, i) {
         return None;
     }
-    repeat::read(scan, i, own)
+    repeat::read(scan, i, own, parts)
         .map(|(r, end)| (Piece::Repeat(r), end))
         .or_else(|| offset::read(scan, i, own))
         .or_else(|| clock::read(scan, i, own, parts).map(|(c, end)| (Piece::Clock(c), end)))
+        .or_else(|| habit::read(scan, i, own).map(|(c, end)| (Piece::Clock(c), end)))
         .or_else(|| clock::part(scan, i, own, parts))
         .or_else(|| span::read(scan, i, own))
         .or_else(|| day::read(scan, i, own, parts))

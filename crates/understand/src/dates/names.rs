@@ -60,13 +60,20 @@ fn slipped(word: &str, name: &str) -> bool {
 /// The number of the month.
 pub(crate) fn month(word: &str) -> Option<i8> {
     let word = word.strip_suffix("'s").unwrap_or(word);
-    if word.len() < 3 {
+    let first = word.as_bytes().first();
+    if word.len() < 3 || !matches!(first, Some(b'j' | b'f' | b'm' | b'a' | b's' | b'o' | b'n' | b'd')) {
         return None;
     }
     let place = MONTHS.place(word).or_else(|| SHORT_MONTHS.place(word)).or((word == "sept").then_some(8));
     let place = place.or_else(|| {
         let long = |name: &str| name.len() >= 7 && resembles(word, name);
         if word.len() >= 6 { MONTHS.iter().position(long) } else { None }
+    });
+    let place = place.or(match word {
+        "aprl" | "apirl" | "arpil" | "aprill" | "april's" => Some(3),
+        "jully" | "juli" => Some(6),
+        "agust" | "augst" | "augest" | "aug's" => Some(7),
+        _ => None,
     });
     place.and_then(|n| i8::try_from(n + 1).ok())
 }
@@ -77,18 +84,37 @@ pub(crate) fn is_doubtful(word: &str) -> bool {
 }
 
 pub(crate) fn is_today(word: &str) -> bool {
-    matches!(word, "today" | "today's" | "todays" | "2day")
+    matches!(word, "today" | "today's" | "todays" | "2day" | "todya" | "tday" | "tody" | "todayy")
 }
 
 pub(crate) fn is_tomorrow(word: &str) -> bool {
     let word = word.strip_suffix("'s").unwrap_or(word);
-    matches!(word, "tomorrow" | "tomorrows" | "tmrw" | "tmr" | "tmw" | "tomo" | "2morrow")
-        || word.starts_with("to") && word.len() >= 6 && distance(word, "tomorrow", 2).is_some()
+    matches!(
+        word,
+        "tomorrow"
+            | "tomorrows"
+            | "tmrw"
+            | "tmr"
+            | "tmw"
+            | "tomo"
+            | "2morrow"
+            | "2moro"
+            | "2mrw"
+            | "2mro"
+            | "tmrrw"
+            | "tomoz"
+            | "tomoro"
+            | "tmmrw"
+            | "tmoro"
+            | "tmorrow"
+    ) || word.starts_with("to") && word.len() >= 6 && distance(word, "tomorrow", 2).is_some()
 }
 
 /// A part of the day; its hours are in [`Part::hour`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
+    /// "first thing"
+    First,
     Morning,
     Midday,
     Afternoon,
@@ -101,7 +127,7 @@ impl Part {
     /// The hour that stands for the part when no time is given.
     pub(crate) fn hour(self) -> i8 {
         match self {
-            Self::Morning => 9,
+            Self::First | Self::Morning => 9,
             Self::Midday => 12,
             Self::Afternoon => 15,
             Self::Evening => 18,
@@ -113,6 +139,7 @@ impl Part {
     /// When it is over.
     pub(crate) fn end(self) -> i8 {
         match self {
+            Self::First => 9,
             Self::Morning => 12,
             Self::Midday => 13,
             Self::Afternoon => 18,
@@ -149,19 +176,21 @@ pub(crate) enum Unit {
     Month,
     Quarter,
     Year,
+    Decade,
 }
 
 pub(crate) fn unit(word: &str) -> Option<Unit> {
     Some(match word {
         "second" | "seconds" | "sec" | "secs" => Unit::Second,
         "minute" | "minutes" | "min" | "mins" | "minuets" | "minuts" | "minutes'" => Unit::Minute,
-        "hour" | "hours" | "hr" | "hrs" | "h" => Unit::Hour,
+        "hour" | "hours" | "hr" | "hrs" | "h" | "hour's" => Unit::Hour,
         "day" | "days" | "day's" => Unit::Day,
         "week" | "weeks" | "wk" | "wks" | "week's" => Unit::Week,
         "fortnight" | "fortnights" => Unit::Fortnight,
         "month" | "months" | "mth" | "mths" | "mos" | "month's" => Unit::Month,
         "quarter" | "quarters" => Unit::Quarter,
         "year" | "years" | "yr" | "yrs" | "year's" => Unit::Year,
+        "decade" | "decades" => Unit::Decade,
         _ => return None,
     })
 }

@@ -1,8 +1,8 @@
 //! Distances from now or from a day: "in two weeks", "4 days from Monday", "an hour ago", "2 hours later".
 
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use jiff::Span;
-use jiff::civil::Date;
+use jiff::civil::{Date, Weekday};
 
 use super::names::{self, Unit};
 use super::{Day, Piece, Scan, calendar, day};
@@ -38,6 +38,7 @@ impl Distance {
             }
             Unit::Quarter => self.months += n * 3,
             Unit::Year => self.months += n * 12 + sixtieths / 5,
+            Unit::Decade => self.months += n * 120 + sixtieths * 2,
         }
         self.exact |= matches!(unit, Unit::Second | Unit::Minute | Unit::Hour) || unit == Unit::Day && sixtieths > 0;
     }
@@ -82,17 +83,59 @@ fn step(scan: &Scan, i: usize) -> Option<((i64, i64), Unit, usize)> {
     {
         return Some((amount, unit, i + len + 1));
     }
-    let word = scan.at(i);
+    let (amount, unit) = tight(scan.at(i))?;
+    Some((amount, unit, i + 1))
+}
+
+/// "45min", "2.5h", "3d" and "1h30m".
+fn tight(word: &str) -> Option<((i64, i64), Unit)> {
     let cut = word.find(|c: char| c.is_ascii_alphabetic())?;
-    let (digits, unit) = (word.get(..cut)?, word.get(cut..)?);
+    let (digits, rest) = (word.get(..cut)?, word.get(cut..)?);
     let amount = numbers::figures(digits).map(|n| (n, 0)).or_else(|| numbers::fraction(digits))?;
-    let unit = match unit {
+    let unit = rest.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'm');
+    if let Some(hours) = rest.strip_prefix(unit).filter(|_| matches!(unit, "h" | "hr"))
+        && let Some(minutes) = numbers::figures(hours.trim_end_matches('m')).filter(|n| *n < 60)
+    {
+        return Some(((amount.0 * 60 + minutes, 0), Unit::Minute));
+    }
+    let unit = match rest {
         "m" => Unit::Minute,
         "d" => Unit::Day,
         "w" => Unit::Week,
-        unit => names::unit(unit)?,
+        "y" => Unit::Year,
+        "s" => Unit::Second,
+        rest => names::unit(rest)?,
     };
-    Some((amount, unit, i + 1))
+    Some((amount, unit))
+}
+
+/// A tight amount after "every", in minutes for minutes and hours; its unit and where it ends.
+pub(crate) fn compact(scan: &Scan, i: usize) -> Option<(i64, Unit, usize)> {
+    let (whole, sixtieths, unit, end) = match tight(scan.at(i)) {
+        Some(((whole, sixtieths), unit)) => (whole, sixtieths, unit, i + 1),
+        None => {
+            let ((whole, sixtieths), unit, end) = step(scan, i)?;
+            (whole, sixtieths, unit, end)
+        }
+    };
+    match unit {
+        Unit::Hour => Some((whole * 60 + sixtieths, unit, end)),
+        _ => (sixtieths == 0).then_some((whole, unit, end)),
+    }
+}
+
+/// A distance of whole days, as months and days.
+pub(crate) fn whole_days(scan: &Scan, i: usize) -> Option<((i64, i64), usize)> {
+    let (distance, end) = distance(scan, i)?;
+    (!distance.exact).then_some(((distance.months, distance.days), end))
+}
+
+/// How many of a unit a distance is, where it names no other.
+pub(crate) fn steps(scan: &Scan, i: usize, wanted: Unit) -> Option<i64> {
+    let ((n, sixtieths), unit, end) = step(scan, i)?;
+    let alone = distance(scan, i).is_some_and(|(_, last)| last == end);
+    let n = if unit == Unit::Week && wanted == Unit::Day { n * 7 } else { n };
+    (alone && sixtieths == 0 && (unit == wanted || unit == Unit::Week && wanted == Unit::Day)).then_some(n)
 }
 
 pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
@@ -104,13 +147,19 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if led && let Some(piece) = minutes_alone(scan, i) {
         return Some(piece);
     }
-    let (distance, end) = distance(scan, i).or_else(|| {
-        // "the day after Thanksgiving"
-        let n = scan.phrase(i, phrases!("the day | day | the night | night"))?;
-        Some((Distance { days: 1, ..Distance::default() }, i + n))
-    })?;
+    if let Some(piece) = workdays(scan, i, led) {
+        return Some(piece);
+    }
+    let plus = usize::from(scan.at(i) == "+");
+    let (distance, end) = distance(scan, i + plus).or_else(|| one(scan, i))?;
+    if plus > 0 {
+        return piece(scan, distance, end);
+    }
     if let Some(n) = scan.phrase(end, phrases!("from now | later | hence | from today")) {
         return piece(scan, distance, end + n);
+    }
+    if let Some(found) = from_here(scan, distance, end) {
+        return Some(found);
     }
     if let Some(n) = scan.phrase(end, phrases!("ago | earlier than now | back")) {
         return piece(scan, distance.turned(), end + n);
@@ -121,7 +170,57 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     {
         return Some(found);
     }
+    // "in two weeks' time"
+    let end = end + scan.phrase(end, phrases!("time | ' time | ’ time")).unwrap_or(0);
     led.then(|| piece(scan, distance, end)).flatten()
+}
+
+/// "the day" before or after a day, "the hour" that has begun.
+fn one(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
+    const ONE: Phrases =
+        phrases!("the day | day | the night | night | the week | the month | the hour | the next hour");
+    let n = scan.phrase(i, ONE)?;
+    let mut distance = Distance::default();
+    match scan.before(i + n) {
+        "week" => distance.days = 7,
+        "month" => distance.months = 1,
+        "hour" => distance.add((1, 0), Unit::Hour),
+        _ => distance.days = 1,
+    }
+    let hour = distance.exact && matches!(scan.before(i), "within" | "in");
+    let bound = matches!(scan.at(i + n), "before" | "after" | "from");
+    (if distance.exact { hour } else { bound }).then_some((distance, i + n))
+}
+
+/// "a week today", "a week on Friday", "two weeks tomorrow".
+fn from_here(scan: &Scan, distance: Distance, end: usize) -> Option<(Piece, usize)> {
+    let weeks = distance.days > 0 && distance.days % 7 == 0 && distance.months == 0 && !distance.exact;
+    let on = usize::from(scan.at(end) == "on" && names::weekday(scan.at(end + 1)).is_some());
+    let named = names::is_today(scan.at(end)) || names::is_tomorrow(scan.at(end));
+    let (base, end) = day::alone(scan, end + on).filter(|_| weeks && (named || on > 0))?;
+    Some((Piece::Day(Day::Fixed(distance.after(base)?)), end))
+}
+
+/// "in 3 business days", "5 working days from now", "the next working day".
+fn workdays(scan: &Scan, i: usize, led: bool) -> Option<(Piece, usize)> {
+    const DAYS: Phrases = phrases!(
+        "business days | business day | working days | working day | work days | work day | workdays | workday | \
+         weekdays | weekday"
+    );
+    let next = scan.phrase(i, phrases!("the next | next | the following"));
+    let (n, len) = next.map(|len| (1, len)).or_else(|| numbers::cardinal(scan.words, i))?;
+    let mut end = i + len + scan.phrase(i + len, DAYS)?;
+    let tail = scan.phrase(end, phrases!("from now | from today | later | hence"));
+    end += tail.unwrap_or(0);
+    if !(led || next.is_some() || tail.is_some()) || !(1..=250).contains(&n) {
+        return None;
+    }
+    let (mut date, mut left) = (scan.today(), n);
+    while left > 0 {
+        date = calendar::plus_days(date, 1)?;
+        left -= i64::from(!matches!(date.weekday(), Weekday::Saturday | Weekday::Sunday));
+    }
+    Some((Piece::Day(Day::Fixed(date)), end))
 }
 
 /// "4 days from Monday", "two days before Christmas" (the day must be named).

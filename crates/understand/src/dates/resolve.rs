@@ -20,7 +20,10 @@ pub(crate) fn when(parts: &Parts, now: &Zoned) -> Option<When> {
         return date.or_else(|| first(parts.repeat.as_ref()?, None, now)).map(When::Day);
     }
     let open = match (&parts.repeat, date) {
-        (Some(repeat), None) => first(repeat, parts.clock.map(|clock| time(clock, part, None, now)), now),
+        (Some(repeat), None) => {
+            let hour = parts.clock.map(|clock| time(clock, part, None, now));
+            first(repeat, hour.or(part.map(Part::hour)), now)
+        }
         (_, date) => date,
     };
     match (open, parts.clock) {
@@ -35,7 +38,7 @@ pub(crate) fn when(parts: &Parts, now: &Zoned) -> Option<When> {
 pub(crate) fn date(parts: &Parts, now: &Zoned) -> Option<Date> {
     let today = now.date();
     let weekday = parts.weekday;
-    match parts.day {
+    match parts.day.or(parts.repeat.as_ref().and_then(|repeat| repeat.day)) {
         None => weekday.and_then(|(day, which)| named(today, day, which)),
         Some(Day::Fixed(date)) => Some(date),
         Some(Day::Rough(date)) => match weekday {
@@ -89,7 +92,7 @@ fn time(clock: Clock, part: Option<Part>, day: Option<Date>, now: &Zoned) -> i8 
         (Half::Exact, _) => hour,
         (Half::Am, _) => hour % 12,
         (Half::Pm, _) => hour % 12 + 12,
-        (Half::Open, Some(Part::Morning)) => hour % 12,
+        (Half::Open, Some(Part::Morning | Part::First)) => hour % 12,
         (Half::Open, Some(Part::Night)) if hour < 5 => hour,
         (Half::Open, Some(Part::Night | Part::Evening)) if hour == 12 => 0,
         (Half::Open, Some(_)) => hour % 12 + 12,
@@ -152,12 +155,11 @@ fn first(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
     let today = now.date();
     let ahead = hour.is_none_or(|hour| hour > now.hour());
     let candidates = 0..=366;
-    let named = !repeat.days.is_empty() || repeat.month_day.is_some();
+    let named = !repeat.days.is_empty() || !repeat.month_days.is_empty();
     if !named {
         let daily = hour.is_some() || repeat.part.is_some();
-        let same_day = ahead && repeat.part.is_none_or(|part| now.hour() < part.hour());
         return (daily && repeat.frequency != Frequency::Minutely && repeat.frequency != Frequency::Hourly)
-            .then(|| calendar::plus_days(today, i64::from(!same_day)))?;
+            .then(|| calendar::plus_days(today, i64::from(!ahead)))?;
     }
     candidates
         .filter_map(|n| calendar::plus_days(today, n))
@@ -167,14 +169,22 @@ fn first(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
 fn falls_on(repeat: &Repeat, date: Date) -> bool {
     let weekday = repeat.days.is_empty() || repeat.days.contains(&date.weekday());
     let nth = match repeat.nth {
+        Some(n) if repeat.together => place(repeat, date, n > 0) == n.abs(),
         Some(-1) => date.day() + 7 > date.days_in_month(),
         Some(n) => (date.day() - 1) / 7 + 1 == n,
         None => true,
     };
-    let month_day = match repeat.month_day {
-        Some(-1) => date.day() == date.days_in_month(),
-        Some(n) => date.day() == n,
-        None => true,
+    let last = date.day() == date.days_in_month();
+    let month_day = |day: &i8| if *day == -1 { last } else { *day == date.day() };
+    weekday && nth && (repeat.month_days.is_empty() || repeat.month_days.iter().any(month_day))
+}
+
+/// Which of the repetition's weekdays in its month a day is, from the start or from the end.
+fn place(repeat: &Repeat, date: Date, from_start: bool) -> i8 {
+    let range = if from_start { 1..=date.day() } else { date.day()..=date.days_in_month() };
+    let counts = |day: i8| {
+        let date = Date::new(date.year(), date.month(), day);
+        date.is_ok_and(|date| repeat.days.contains(&date.weekday()))
     };
-    weekday && nth && month_day
+    i8::try_from(range.filter(|day| counts(*day)).count()).unwrap_or(i8::MAX)
 }

@@ -1,16 +1,17 @@
 //! Weeks, months, weekends and years, and their beginnings and ends: "next week", "end of the month", "EOM".
 
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use jiff::civil::{Date, Weekday};
 
 use super::day::{self, Which};
 use super::names::{self, Part, Unit};
-use super::{Day, Piece, Scan, calendar};
+use super::{Day, Piece, Scan, calendar, quarter};
 use crate::numbers;
 
 pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     short(scan, i)
         .or_else(|| edge(scan, i))
+        .or_else(|| nth_week_of(scan, i))
         .or_else(|| nth_day_of(scan, i))
         .or_else(|| several_next(scan, i))
         .or_else(|| whole(scan, i, own))
@@ -20,15 +21,33 @@ fn span(start: Date, end: Date, due: Date) -> Piece {
     Piece::Day(Day::Span { start, end, due })
 }
 
+/// "EOM", "month end", "week's end".
 fn short(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
-    let unit = match scan.at(i) {
-        "eom" => Unit::Month,
-        "eow" => Unit::Week,
-        "eoy" => Unit::Year,
+    let (unit, len) = match scan.at(i) {
+        "eom" | "month-end" => (Unit::Month, 1),
+        "eow" => (Unit::Week, 1),
+        "eoq" | "quarter-end" => (Unit::Quarter, 1),
+        "eoy" | "year-end" => (Unit::Year, 1),
+        "midweek" | "mid-week" => return midweek(scan, i),
+        "week's" | "month" | "month's" | "quarter" | "quarter's" | "year" | "year's"
+            if scan.at(i + 1) == "end" && scan.closes(i + 2) && scan.at(i + 2) != "of" =>
+        {
+            (names::unit(scan.at(i).trim_end_matches("'s"))?, 2)
+        }
         _ => return None,
     };
     let (start, end) = around(scan.today(), unit)?;
-    Some((span(start, end, calendar::plus_days(end, -1)?), i + 1))
+    let due = match unit {
+        Unit::Week if len == 2 => calendar::in_week_of(start, Weekday::Friday)?,
+        _ => calendar::plus_days(end, -1)?,
+    };
+    Some((span(start, end, due), i + len))
+}
+
+/// The Wednesday of this week, or of the next if it is over.
+fn midweek(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    let date = calendar::next(scan.today(), Weekday::Wednesday, true)?;
+    scan.closes(i + 1).then_some((Piece::Day(Day::Fixed(date)), i + 1))
 }
 
 /// The period of a date: from its first day to the one after its last.
@@ -39,6 +58,10 @@ fn around(date: Date, unit: Unit) -> Option<(Date, Date)> {
             Some((start, calendar::plus_days(start, 7)?))
         }
         Unit::Month => Some((date.first_of_month(), calendar::plus_days(date.last_of_month(), 1)?)),
+        Unit::Quarter => {
+            let start = Date::new(date.year(), (date.month() - 1) / 3 * 3 + 1, 1).ok()?;
+            Some((start, calendar::plus_months(start, 3)?))
+        }
         Unit::Year => Some((date.first_of_year(), calendar::plus_days(date.last_of_year(), 1)?)),
         _ => None,
     }
@@ -48,6 +71,7 @@ fn shifted(date: Date, unit: Unit, by: i64) -> Option<Date> {
     match unit {
         Unit::Week => calendar::plus_days(date, by * 7),
         Unit::Month => calendar::plus_months(date.first_of_month(), by),
+        Unit::Quarter => calendar::plus_months(date.first_of_month(), by * 3),
         Unit::Year => calendar::plus_months(date.first_of_year(), by * 12),
         _ => None,
     }
@@ -63,9 +87,12 @@ fn period(scan: &Scan, i: usize) -> Option<(Date, Date, Unit, usize)> {
         None => (0, at),
     };
     if let Some(month) = names::month(scan.at(at)) {
-        let (year, end) = year_after(scan, at + 1).map_or((None, at + 1), |(y, e)| (Some(y), e));
+        let (year, end) = year_after(scan, at + 1);
         let first = month_start(scan.today(), month, year, by)?;
         return Some((first, calendar::plus_months(first, 1)?, Unit::Month, end));
+    }
+    if let Some((start, end, next)) = quarter::read(scan, at, by) {
+        return Some((start, end, Unit::Quarter, next));
     }
     let unit = names::unit(scan.at(at))?;
     let after_next = scan.phrase(at + 1, phrases!("after next | after the next | after that"));
@@ -89,25 +116,29 @@ fn month_start(today: Date, month: i8, year: Option<i16>, by: i64) -> Option<Dat
     }
 }
 
-fn year_after(scan: &Scan, i: usize) -> Option<(i16, usize)> {
-    let i = i + usize::from(matches!(scan.at(i), "," | "of" | "/"));
-    let year = calendar::year(scan.at(i)).filter(|_| scan.at(i).len() == 4)?;
-    Some((year, i + 1))
+fn year_after(scan: &Scan, i: usize) -> (Option<i16>, usize) {
+    match day::year(scan, i + usize::from(scan.at(i) == "/")) {
+        (None, _) => (None, i),
+        read => read,
+    }
 }
 
 /// "end of the month", "beginning of next week", "end of today", "middle of May".
-fn edge(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+pub(super) fn edge(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let (edge, at) = match scan.at(i) {
         "end" | "close" => (2, i + 1),
         "beginning" | "start" => (0, i + 1),
         "middle" | "mid" => (1, i + 1),
-        _ => return None,
+        "early" | "late" => return early_or_late(scan, i),
+        word => return mid(scan, word.strip_prefix("mid-")?, i),
     };
     let at = at + usize::from(scan.at(at) == "of");
     let the = at + usize::from(matches!(scan.at(at), "the" | "my"));
-    if matches!(scan.at(the), "day" | "workday" | "business") && edge == 2 {
-        let end = the + if scan.at(the) == "business" { 2 } else { 1 };
-        return Some((Piece::Part(Part::End), end));
+    const DAY: Phrases = phrases!("day | workday | working day | work day | business day | business | play | work");
+    if edge == 2
+        && let Some(len) = scan.phrase(the, DAY)
+    {
+        return Some((Piece::Part(Part::End), the + len));
     }
     if edge == 2
         && let Some((date, end)) = day::alone(scan, at)
@@ -127,6 +158,51 @@ fn edge(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     Some((piece, next))
 }
 
+/// "early next month", "late in April": the first or the last third.
+fn early_or_late(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    let at = i + 1 + usize::from(scan.at(i + 1) == "in");
+    let (start, end, unit, next) = period(scan, at)?;
+    let said = next > at + 1 || names::month(scan.at(at)).is_some() || quarter::is_season(scan.at(at));
+    if !said || !scan.closes(next) {
+        return None;
+    }
+    let third = (end.since(start).ok()?.get_days() / 3).max(2);
+    let early = calendar::plus_days(start, i64::from(third))?;
+    let late = calendar::plus_days(end, -i64::from(third))?;
+    let week = unit == Unit::Week;
+    let piece = match scan.at(i) {
+        "early" => span(start, early, start.max(scan.today()).min(calendar::plus_days(early, -1)?)),
+        _ if week => span(late, end, calendar::in_week_of(start, Weekday::Friday)?),
+        _ => span(late, end, late),
+    };
+    Some((piece, next))
+}
+
+/// "mid-April".
+fn mid(scan: &Scan, name: &str, i: usize) -> Option<(Piece, usize)> {
+    let start = month_start(scan.today(), names::month(name)?, None, 0)?;
+    let due = calendar::plus_days(start, 14)?;
+    Some((span(start, calendar::plus_months(start, 1)?, due), i + 1))
+}
+
+/// "the first week of April", "last week of the month".
+fn nth_week_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
+    let at = i + usize::from(scan.at(i) == "the");
+    let (n, len) = numbers::ordinal(scan.words, at)
+        .or_else(|| (scan.at(at) == "last").then_some((-1, 1)))
+        .filter(|(n, _)| (-1..=5).contains(n))?;
+    let at = at + len;
+    let of = at + usize::from(scan.at(at) == "week");
+    let (start, end, unit, next) = period(scan, of + scan.phrase(of, phrases!("of | in"))?).filter(|_| of > at)?;
+    if !matches!(unit, Unit::Month | Unit::Year) {
+        return None;
+    }
+    let first = if n < 0 { calendar::plus_days(end, -7)? } else { calendar::plus_days(start, (n - 1) * 7)? };
+    let last = calendar::plus_days(first, 7)?;
+    let due = if first < scan.today() && scan.today() < last { scan.today() } else { first };
+    Some((span(first, last.min(end), due), next))
+}
+
 /// "12th of next month", "the 15th day of this month", "first Monday of March", "third last day of June".
 fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let (n, len) = numbers::ordinal(scan.words, i)
@@ -139,26 +215,49 @@ fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let n = if from_end { -n } else { n };
     let weekday = names::weekday(scan.at(at)).map(|(day, _)| day);
     let named_day = matches!(scan.at(at), "day");
-    at += usize::from(weekday.is_some() || named_day);
-    let at = at + scan.phrase(at, phrases!("of | in"))?;
+    let working = scan.phrase(at, phrases!("weekday | working day | business day | workday | work day"));
+    at += working.unwrap_or(usize::from(weekday.is_some() || named_day));
+    // "the 20th next month"
+    let bare = scan.phrase(at, phrases!("next month | this month")).filter(|_| n > 0 && weekday.is_none());
+    let at = at + scan.phrase(at, phrases!("of | in")).or(bare.map(|_| 0))?;
     let (start, end, unit, next) = period(scan, at)?;
-    if unit != Unit::Month || n == -1 && weekday.is_none() && !named_day {
+    let named = weekday.is_some() || named_day || working.is_some();
+    if unit != Unit::Month && !(named_day && (n == 1 || n == -1)) || n == -1 && !named {
         return None;
     }
-    let date = match weekday {
-        Some(day) => nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, scan.at(at))?,
-        None if n < 0 => calendar::plus_days(end, n)?,
-        None => calendar::plus_days(start, n - 1).filter(|d| *d < end)?,
+    if working.is_some() {
+        return Some((Piece::Day(Day::Fixed(nth_workday(start, end, n)?)), next));
+    }
+    if let Some(day) = weekday {
+        let date = nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, scan.at(at))?;
+        return Some((Piece::Day(Day::Fixed(date)), next));
+    }
+    let date = match n {
+        n if n < 0 => calendar::plus_days(end, n)?,
+        n => calendar::plus_days(start, n - 1).filter(|d| *d < end)?,
     };
     Some((Piece::Day(Day::Fixed(ahead(scan, date, scan.at(at)))), next))
 }
 
 fn nth_weekday_ahead(scan: &Scan, start: Date, n: i8, day: Weekday, word: &str) -> Option<Date> {
     let date = start.nth_weekday_of_month(n, day).ok()?;
-    if date < scan.today() && names::month(word).is_some() && start.year() == scan.today().year() {
-        return calendar::plus_months(start, 12)?.nth_weekday_of_month(n, day).ok();
+    let months = match word {
+        "the" => 1,
+        word if names::month(word).is_some() && start.year() == scan.today().year() => 12,
+        _ => 0,
+    };
+    if date < scan.today() && months > 0 {
+        return calendar::plus_months(start, months)?.nth_weekday_of_month(n, day).ok();
     }
     Some(date)
+}
+
+/// The n-th day from Monday to Friday of a stretch, or the last.
+fn nth_workday(start: Date, end: Date, n: i64) -> Option<Date> {
+    let length = i64::from(end.since(start).ok()?.get_days());
+    let works = |date: &Date| !matches!(date.weekday(), Weekday::Saturday | Weekday::Sunday);
+    let mut days = (0..length).filter_map(|more| calendar::plus_days(start, more)).filter(works);
+    if n < 0 { days.last() } else { days.nth(usize::try_from(n - 1).ok()?) }
 }
 
 /// A month named without a year means the next one whose day lies ahead.
@@ -198,16 +297,34 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 
 /// "this week", "next month", "the weekend", "in March", "next fortnight", "the week of May 5".
 fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    if let Some(n) = scan.phrase(i, phrases!("week of the | week of")) {
+    const WEEK: Phrases = phrases!(
+        "week of | week commencing | week beginning | week starting | weekend of | the week of | the weekend of"
+    );
+    if let Some(n) = scan.phrase(i, WEEK) {
         let (date, end) = day::alone(scan, i + n)?;
         let (start, last) = around(date, Unit::Week)?;
-        return Some((span(start, last, date), end));
+        let weekend = matches!(scan.before(i + n - 1), "weekend");
+        let due = if weekend { calendar::in_week_of(date, Weekday::Saturday)? } else { date };
+        return Some((span(start, last, due), end));
     }
     if let Some(n) = scan.phrase(i, phrases!("rest of the | rest of this | rest of")) {
         let (start, end, _, next) = period(scan, i + n)?;
         return Some((span(start, end, calendar::plus_days(end, -1)?), next));
     }
-    weekend(scan, i, own).or_else(|| fortnight(scan, i)).or_else(|| named_period(scan, i, own))
+    weekend(scan, i, own)
+        .or_else(|| fortnight(scan, i))
+        .or_else(|| numbered_year(scan, i, own))
+        .or_else(|| named_period(scan, i, own))
+}
+
+/// "in 2027", "by 2030".
+fn numbered_year(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
+    let led =
+        i > own && phrases!("in | by | before | until | till | during | of | early | late").contains(scan.before(i));
+    let year = calendar::year(scan.at(i)).filter(|_| scan.at(i).len() == 4 && led && scan.closes(i + 1))?;
+    let (start, end) = around(Date::new(year, 1, 1).ok()?, Unit::Year)?;
+    let due = if start < scan.today() { calendar::plus_days(end, -1)? } else { start };
+    Some((span(start, end, due), i + 1))
 }
 
 fn weekend(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
@@ -242,6 +359,12 @@ fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     if names::month(scan.at(at + usize::from(which.is_some()))).is_some() {
         return named_month(scan, at, own, which.is_some());
     }
+    if let Some((start, end, next)) = quarter::read(scan, at + usize::from(which.is_some()), by(which)) {
+        let leads = phrases!("in | by | before | until | till | during | over | of | the | from");
+        let led = i > own && leads.contains(scan.before(i)) || which.is_some() || scan.is_whole(i, next);
+        let due = if start <= scan.today() { calendar::plus_days(end, -1)? } else { start };
+        return (led && scan.closes(next)).then_some((span(start, end, due), next));
+    }
     let after_next = scan.phrase(at + 1, phrases!("after next | after the next")).is_some();
     let this = which.is_none() && at > i && matches!(scan.before(i), "for" | "during" | "in" | "of");
     if which.is_none() && !after_next && !this {
@@ -251,6 +374,14 @@ fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     let inside = start <= scan.today() && scan.today() < end;
     let due = if inside { calendar::plus_days(end, -1)? } else { start };
     Some((span(start, end, due), next))
+}
+
+fn by(which: Option<Which>) -> i64 {
+    match which {
+        Some(Which::Next) => 1,
+        Some(Which::Last) => -1,
+        _ => 0,
+    }
 }
 
 /// "March", "in May", "next June", "March 2027", "2027 March".

@@ -1,0 +1,45 @@
+//! Quarters by number and seasons: "Q3", "in the fall", "next summer". Seasons are those of the northern half.
+
+use jiff::civil::Date;
+
+use super::{Scan, calendar, day};
+
+/// A quarter or a season at `i`: from its first day to the one after its last, and where it ends. `by` is -1 for
+/// the last, 1 for the next, 0 for the one that is or comes.
+pub(super) fn read(scan: &Scan, i: usize, by: i64) -> Option<(Date, Date, usize)> {
+    let (month, first) = match scan.at(i) {
+        "q1" => (1, 1),
+        "q2" => (4, 1),
+        "q3" => (7, 1),
+        "q4" => (10, 1),
+        "spring" => (3, 20),
+        "summer" => (6, 21),
+        "autumn" | "fall" => (9, 23),
+        "winter" => (12, 21),
+        _ => return None,
+    };
+    let (year, end) = day::year(scan, i + 1);
+    let bounds = |year: i16| {
+        let start = Date::new(year, month, first).ok()?;
+        Some((start, calendar::plus_months(start, 3)?))
+    };
+    let this = scan.today().year();
+    let (start, last) = match year {
+        Some(year) => bounds(year)?,
+        None => {
+            let years = [this.checked_sub(2)?, this.checked_sub(1)?, this, this.checked_add(1)?, this.checked_add(2)?];
+            let mut all = years.into_iter().filter_map(bounds);
+            match by {
+                -1 => all.filter(|(_, end)| *end <= scan.today()).last()?,
+                1 => all.find(|(start, _)| *start > scan.today())?,
+                _ => all.find(|(_, end)| *end > scan.today())?,
+            }
+        }
+    };
+    Some((start, last, end))
+}
+
+/// Whether the word is a season, which may be something else: "fall", "spring".
+pub(super) fn is_season(word: &str) -> bool {
+    matches!(word, "spring" | "summer" | "autumn" | "fall" | "winter")
+}

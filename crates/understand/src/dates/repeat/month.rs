@@ -1,0 +1,128 @@
+//! Repetitions by the month: "the 15th of each month", "every last Friday", "at the end of every month".
+
+use jiff::civil::Weekday;
+
+use super::{Frequency, Read, Repeat, week};
+use crate::dates::names::{self, Form};
+use crate::dates::{Parts, Scan};
+use crate::numbers;
+use crate::phrases::{Phrases, phrases};
+
+const EACH: Phrases = phrases!("of each month | of every month | each month | every month | of the month every month");
+const THE: Phrases = phrases!("of the month | of each month | of every month | of month | in the month");
+
+/// Which day of a month: of all days, of those with a name, or of those people work on.
+enum Place {
+    Days(Vec<i8>),
+    Weekday(i8, Weekday),
+    Working(i8),
+}
+
+impl Place {
+    fn repeat(self) -> Repeat {
+        let monthly = Repeat::new(Frequency::Monthly, 1);
+        match self {
+            Self::Days(month_days) => Repeat { month_days, ..monthly },
+            Self::Weekday(n, day) => {
+                Repeat { nth: Some(n).filter(|n| (-1..=5).contains(n)), days: vec![day], ..monthly }
+            }
+            Self::Working(n) => week::workday_of_month(n),
+        }
+    }
+}
+
+/// "15th", "1st and 15th", "last day", "first Monday", "last working day".
+fn place(scan: &Scan, i: usize) -> Option<(Place, usize)> {
+    let (n, len) = position(scan, i)?;
+    let at = i + len;
+    if let Some((day, _)) = names::weekday(scan.at(at)).filter(|(_, form)| *form != Form::Plural) {
+        return Some((Place::Weekday(n, day), at + 1));
+    }
+    if let Some(len) = scan.phrase(at, week::WORKING) {
+        return Some((Place::Working(n), at + len));
+    }
+    let mut days = vec![n];
+    let mut end = at + usize::from(scan.at(at) == "day");
+    while let Some((day, next)) = another(scan, end) {
+        days.push(day);
+        end = next;
+    }
+    Some((Place::Days(days), end))
+}
+
+fn position(scan: &Scan, i: usize) -> Option<(i8, usize)> {
+    let (n, len) = numbers::ordinal(scan.words, i).or_else(|| (scan.at(i) == "last").then_some((-1, 1)))?;
+    let n = i8::try_from(n).ok().filter(|n| (-1..=31).contains(n))?;
+    Some((n, len))
+}
+
+/// "and the 15th" after "the 1st".
+fn another(scan: &Scan, end: usize) -> Option<(i8, usize)> {
+    let mut at = end;
+    while matches!(scan.at(at), "," | "and" | "&" | "the") && at < end + 3 {
+        at += 1;
+    }
+    let (n, len) = position(scan, at).filter(|_| at > end)?;
+    let last = n == -1;
+    let end = at + len + usize::from(scan.at(at + len) == "day");
+    (!last || end > at + len).then_some((n, end))
+}
+
+/// "15th of each month", "first Monday of every month"; "the last day of the month" is a date and not read here.
+pub(super) fn of_every(scan: &Scan, i: usize) -> Read {
+    let (place, end) = place(scan, i)?;
+    Some((place.repeat(), end + scan.phrase(end, EACH)?))
+}
+
+/// "first Monday of the month" after "every".
+pub(super) fn nth(scan: &Scan, i: usize) -> Read {
+    let (place, end) = place(scan, i)?;
+    Some((place.repeat(), end + scan.phrase(end, THE)?))
+}
+
+/// "first Monday", "last Friday" after "every": of the month. The second and third are read as intervals.
+pub(super) fn first_weekday(scan: &Scan, i: usize) -> Read {
+    match place(scan, i)? {
+        (place @ Place::Weekday(1 | -1, _), end) => Some((place.repeat(), end)),
+        _ => None,
+    }
+}
+
+/// "5th", "1st and 15th" after "every": those days of each month.
+pub(super) fn days(scan: &Scan, i: usize) -> Read {
+    match place(scan, i)? {
+        (place @ Place::Days(_), end) if scan.closes(end) => Some((place.repeat(), end)),
+        _ => None,
+    }
+}
+
+/// "second Tuesday", "last day", "1st and 15th" beside a monthly repetition: "monthly on the …".
+pub(super) fn beside(scan: &Scan, i: usize, parts: &Parts) -> Read {
+    let monthly = parts.repeat.as_ref().filter(|repeat| repeat.frequency == Frequency::Monthly)?;
+    let open = monthly.days.is_empty() && monthly.month_days.is_empty();
+    match place(scan, i).filter(|_| open)? {
+        (Place::Days(days), end) if days.len() == 1 && !(days.contains(&-1) && scan.before(end) == "day") => None,
+        (place, end) => {
+            let end = end + scan.phrase(end, phrases!("of the month")).unwrap_or(0);
+            let interval = monthly.interval;
+            Some((Repeat { interval, ..place.repeat() }, end))
+        }
+    }
+}
+
+/// "end of every month", "the beginning of each month".
+pub(super) fn edge(scan: &Scan, i: usize) -> Read {
+    let day = match scan.at(i) {
+        "end" => -1,
+        "beginning" | "start" => 1,
+        _ => return None,
+    };
+    let len = scan.phrase(i + 1, phrases!("of each month | of every month"))?;
+    Some((Place::Days(vec![day]).repeat(), i + 1 + len))
+}
+
+/// "month end", "end of month" after "every".
+pub(super) fn end(scan: &Scan, i: usize) -> Read {
+    let len = scan.phrase(i, phrases!("month end | month's end | month-end | end of month | end of the month"))?;
+    Some((Place::Days(vec![-1]).repeat(), i + len))
+}
