@@ -4,7 +4,7 @@ use jiff::{Timestamp, Zoned};
 use model::User;
 use model::conversation::{Message, Role};
 use tools::Held;
-use understand::Reading;
+use understand::{Reader, Reading};
 
 use crate::wording;
 
@@ -42,14 +42,16 @@ impl AgentContext {
 pub struct Request {
     pub message: String,
     pub reading: Reading,
+    /// How it was read; whatever belongs to it is read in the same way.
+    pub reader: Reader,
     /// In the user's time zone.
     pub now: Zoned,
 }
 
 impl Request {
-    pub fn new(message: String, user: &User, now: Timestamp) -> Self {
+    pub fn new(message: String, user: &User, reader: Reader, now: Timestamp) -> Self {
         let now = now.to_zoned(user.time_zone.clone());
-        let reading = understand::read(&message, &now);
-        Self { message, reading, now }
+        let reading = reader.read(&message, &now);
+        Self { message, reading, reader, now }
     }
 }

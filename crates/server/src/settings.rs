@@ -26,6 +26,8 @@ pub struct Settings {
     pub rate_limit: Option<Rate>,
     /// Where a user is when the token does not say.
     pub time_zone: TimeZone,
+    /// What comes first in a date in figures.
+    pub numeric_dates: understand::Order,
     pub tasks: task::Limits,
     /// What the tools for agents are called.
     pub tool_names: tools::Names,
@@ -66,6 +68,7 @@ impl Default for Settings {
             auth: None,
             rate_limit: None,
             time_zone: TimeZone::UTC,
+            numeric_dates: understand::Order::default(),
             tasks: task::Limits::default(),
             tool_names: tools::Names::default(),
             confirm: tools::Confirm::default(),

@@ -11,7 +11,7 @@ use model::clock::Clock;
 use model::conversation::MAX_INPUT;
 use serde::Deserialize;
 use serde_json::json;
-use understand::{Command, Intent, Reading, When};
+use understand::{Command, Expression, Intent, Reader, Reading, When};
 
 use crate::cli::Global;
 use crate::exit::{Code, Exit};
@@ -20,25 +20,27 @@ use crate::output;
 const MAX_LINE: usize = 1 << 20;
 
 pub(crate) fn run(global: &Global, now: Option<&str>, text: Option<&str>) -> anyhow::Result<()> {
-    let zone = super::load(global, None)?.server.time_zone;
+    let settings = super::load(global, None)?.server;
+    let (zone, reader) = (settings.time_zone, Reader { numeric: settings.numeric_dates });
     let now = match now {
         Some(text) => parse_now(text, &zone).map_err(|message| Exit::new(Code::Usage, format!("--now: {message}")))?,
         None => Clock::system().now().to_zoned(zone.clone()),
     };
     match text.filter(|text| *text != "-") {
         Some(text) => {
-            let reading = read(text, &now).map_err(|message| Exit::new(Code::Usage, message))?;
+            let reading = read(reader, text, &now).map_err(|message| Exit::new(Code::Usage, message))?;
             if global.json {
                 output::say(&serde_json::to_string(&reading)?)
             } else {
-                output::put(tell(&reading).as_bytes())
+                let dates: String = reader.expressions(text, &now).iter().map(tell_date).collect();
+                output::put((tell(&reading) + &dates).as_bytes())
             }
         }
         None if io::stdin().is_terminal() && !global.json => {
             Err(Exit::new(Code::Usage, "nothing to read: give a TEXT, or one utterance a line on standard input")
                 .into())
         }
-        None => lines(global.json, now, zone),
+        None => lines(global.json, reader, now, zone),
     }
 }
 
@@ -52,14 +54,14 @@ struct Line<'a> {
 }
 
 /// One answer for each line, in order: one that cannot be read is answered with what is wrong with it.
-fn lines(json: bool, standard: Zoned, zone: TimeZone) -> anyhow::Result<()> {
+fn lines(json: bool, reader: Reader, standard: Zoned, zone: TimeZone) -> anyhow::Result<()> {
     let mut times = Times { standard, zone, last: None };
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let (mut line, mut number, mut refused) = (Vec::new(), 0, 0);
     while next_line(&mut input, &mut line)? {
         number += 1;
-        let reading = of_line(&line, &mut times);
+        let reading = of_line(reader, &line, &mut times);
         refused += usize::from(reading.is_err());
         let written = match (reading, json) {
             (Ok(reading), true) => serde_json::to_writer(&mut out, &reading).map_err(io::Error::from),
@@ -99,23 +101,23 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     Ok(true)
 }
 
-fn of_line(line: &[u8], times: &mut Times) -> Result<Reading, String> {
+fn of_line(reader: Reader, line: &[u8], times: &mut Times) -> Result<Reading, String> {
     if !line.starts_with(b"{") {
-        return read(&String::from_utf8_lossy(line), &times.standard);
+        return read(reader, &String::from_utf8_lossy(line), &times.standard);
     }
     let line: Line = serde_json::from_slice(line).map_err(|error| {
         format!("a line that starts with {{ is a JSON object with `text` and perhaps `now`: {error}")
     })?;
     let now = times.at(line.now.as_deref())?;
-    read(&line.text, now)
+    read(reader, &line.text, now)
 }
 
-fn read(text: &str, now: &Zoned) -> Result<Reading, String> {
+fn read(reader: Reader, text: &str, now: &Zoned) -> Result<Reading, String> {
     let long = text.len() > MAX_INPUT && text.chars().count() > MAX_INPUT;
     if long {
         return Err(format!("the text is longer than {MAX_INPUT} characters"));
     }
-    Ok(understand::read(text, now))
+    Ok(reader.read(text, now))
 }
 
 /// The times that lines name; most name the same one again.
@@ -174,6 +176,16 @@ fn tell_command(command: &Command) -> String {
     line("times", command.repeat_count.map(|count| count.to_string()));
     line("filter", Some(command.filter_words().join(", ")));
     line("question", command.missing.map(|missing| missing.question()));
+    told
+}
+
+/// A date that was found: its words, when it is, how long it lasts, how finely it is told and how it repeats.
+fn tell_date(date: &Expression) -> String {
+    let mut told = format!("date '{}'\n", date.text);
+    let until = date.end.map(|end| format!("until {}", due(end)));
+    let said = [date.start.map(due), until, date.recurrence.clone()];
+    told.extend(said.into_iter().flatten().map(|said| format!("  {said}\n")));
+    told.push_str(&format!("  to the {}\n", date.grain.as_str()));
     told
 }
 

@@ -89,6 +89,12 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "Where users are when their token does not say; the system's by default.",
     ),
     setting(
+        "assistant.numeric_dates",
+        Text("month_first"),
+        "\"day_first\"",
+        "What 3/4 means: month_first is the 4th of March, day_first the 3rd of April.",
+    ),
+    setting(
         "assistant.confirm",
         Text("destructive"),
         "\"destructive\"",

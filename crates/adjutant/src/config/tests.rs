@@ -27,6 +27,14 @@ fn nothing_at_all_is_a_valid_configuration() {
 }
 
 #[test]
+fn numeric_dates_begin_with_the_month_unless_told_otherwise() {
+    let order = |file: &str| load(file, &[], None).map(|config| config.server.numeric_dates);
+    assert_eq!(order("").unwrap(), Order::MonthFirst);
+    assert_eq!(order("[assistant]\nnumeric_dates = \"day_first\"\n").unwrap(), Order::DayFirst);
+    assert!(order("[assistant]\nnumeric_dates = \"year_first\"\n").is_err());
+}
+
+#[test]
 fn flags_win_over_variables_and_variables_over_the_file() {
     let file = "[server]\nlisten = \"127.0.0.1:1\"\nrequest_timeout_seconds = 5\n";
     let port = |variables: &[_], flag| load(file, variables, flag).unwrap().listen.port();

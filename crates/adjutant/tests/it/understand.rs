@@ -41,6 +41,21 @@ fn one_utterance_is_told_to_people() {
 }
 
 #[test]
+fn dates_are_shown_and_numeric_ones_read_in_the_order_of_the_user() {
+    let home = home();
+    let ask = ["understand", "--now", NOW, "pay rent on 3/4 and every friday"];
+    let told = home.run(&ask).ok();
+    assert!(told.contains("due         2026-03-04 (Wednesday)"), "{told}");
+    assert!(told.contains("date 'on 3/4'\n  2026-03-04 (Wednesday)\n  to the day\n"), "{told}");
+    assert!(told.contains("  FREQ=WEEKLY;BYDAY=FR\n"), "{told}");
+    let mut day_first = home.command(&ask);
+    day_first.env("ADJUTANT_ASSISTANT__NUMERIC_DATES", "day_first");
+    let output = day_first.output().unwrap();
+    let told = str::from_utf8(&output.stdout).unwrap();
+    assert!(told.contains("due         2026-04-03 (Friday)"), "{told}");
+}
+
+#[test]
 fn every_line_gets_one_answer_in_order() {
     let input = [
         "buy milk tomorrow\n".as_bytes(),

@@ -45,7 +45,7 @@ fn read(prompt: &Prompt<'_>) -> (Vec<Command>, bool) {
     if is_one && plain.iter().any(|command| command.intent != Intent::Unknown) {
         return (plain.clone(), false);
     }
-    let as_tasks = understand::read_as_tasks(&prompt.request.message, &prompt.request.now).commands;
+    let as_tasks = prompt.request.reader.read_as_tasks(&prompt.request.message, &prompt.request.now).commands;
     let is_known = |command: &Command| command.intent != Intent::Unknown;
     let names_one = |command: &Command| {
         let changes = matches!(command.intent, Intent::CompleteTask | Intent::DeleteTask | Intent::UpdateTask);
@@ -72,7 +72,7 @@ fn chosen(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Want
     if pick.is_none() && !is_name {
         return None;
     }
-    let earlier = understand::read(&before.content, &prompt.request.now);
+    let earlier = prompt.request.reader.read(&before.content, &prompt.request.now);
     let is_it = |command: &&Command| matches!(&command.target, Some(Target::Named(words)) if *words == query);
     let command = earlier.commands.iter().find(is_it).or_else(|| {
         // The name was itself an answer to a question.
@@ -111,15 +111,15 @@ fn choice(answer: &str, options: &[String]) -> Option<usize> {
 fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
     let missing =
         wording::read_missing(&asked.content).filter(|_| !small_talk::is_no_answer(&prompt.request.message))?;
-    let (message, now) = (&prompt.request.message, &prompt.request.now);
+    let (message, reader, now) = (&prompt.request.message, prompt.request.reader, &prompt.request.now);
     let said = prompt.request.reading.commands.first()?;
     // A new command is a new command.
     if said.intent != Intent::Unknown && said.missing.is_none() && said.confidence >= 0.6 {
         return None;
     }
-    let read = |text: String| understand::read(&text, now).commands.into_iter().next();
+    let read = |text: String| reader.read(&text, now).commands.into_iter().next();
     let earlier = || {
-        let commands = understand::read(&before.content, now).commands;
+        let commands = reader.read(&before.content, now).commands;
         commands.into_iter().find(|command| command.missing == Some(missing))
     };
     let command = match missing {

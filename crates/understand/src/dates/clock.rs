@@ -333,6 +333,10 @@ fn spelled_minute(scan: &Scan, i: usize) -> (i64, usize) {
     }
 }
 
+fn names_day(word: &str) -> bool {
+    names::is_today(word) || names::is_tomorrow(word) || names::weekday(word).is_some()
+}
+
 /// "this morning", "in the evening", "tonight", "at night", "tomorrow night" (after the day).
 pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
     let word = scan.at(i);
@@ -360,6 +364,7 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     let at = i + this + early;
     let name = scan.at(at);
     let (part, plural) = names::part(name.strip_prefix("mid-").unwrap_or(name))?;
+    let middle = early > 0 || name.starts_with("mid-");
     if plural {
         return None;
     }
@@ -372,7 +377,7 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     let before_clock = read(scan, at + 1, at + 1, &Parts { part: Some(part), ..Parts::default() }).is_some();
     let fits = this > 0
         || after_day
-        || scan.is_whole(i, at + 1) && early > 0
+        || middle && (scan.is_whole(i, at + 1) || names_day(scan.at(at + 1)))
         || lead && (scan.closes(at + 1))
         || before_clock && scan.start == i;
     let fits = fits && !(part == Part::Evening && scan.at(at) == "eve" && this == 0 && !after_day);

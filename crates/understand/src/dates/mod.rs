@@ -172,6 +172,8 @@ impl Parts {
             }
             Piece::Clock(clock) if self.clock.is_none() && self.instant.is_none() => self.clock = Some(clock),
             Piece::Part(part) if self.part.is_none() && self.instant.is_none() => self.part = Some(part),
+            // "first thing Monday morning"
+            Piece::Part(Part::Morning) if self.part == Some(Part::First) => {}
             Piece::PartOf(date, part) if self.part.is_none() && self.day.is_none() && self.weekday.is_none() => {
                 self.day = Some(Day::Fixed(date));
                 self.part = Some(part);

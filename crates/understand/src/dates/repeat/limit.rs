@@ -48,7 +48,9 @@ fn until(scan: &Scan, i: usize, repeat: &Repeat, timed: bool) -> Option<(Limit, 
          and ends on | up through"
     );
     let len = scan.phrase(i, UNTIL)?;
-    let found = expression(scan, i + len)?;
+    // "until" itself makes a month of "may".
+    let lead = usize::from(matches!(scan.before(i + len), "until" | "till" | "til" | "on"));
+    let found = expression(scan, i + len - lead)?;
     let within = matches!(repeat.frequency, Frequency::Minutely | Frequency::Hourly);
     if found.parts.repeat.is_some() || found.parts.is_clock_only() && (timed || !within) {
         return None;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, Weekday};
 
 use super::names::{self, Unit};
-use super::{Day, Parts, Scan, day, holidays, offset};
+use super::{Day, Parts, Scan, day, holidays, offset, quarter};
 use crate::numbers;
 pub(super) use limit::read as limit;
 
@@ -320,6 +320,10 @@ fn of_the_year(scan: &Scan, at: usize) -> Read {
     }
     if let Some((date, end)) = holidays::named(scan, at).filter(|(_, end)| scan.closes(*end)) {
         return Some((Repeat { day: Some(Day::Fixed(date)), ..yearly }, end));
+    }
+    if quarter::is_season(scan.at(at)) {
+        let (start, _, end) = quarter::read(scan, at, 1).filter(|(.., end)| scan.closes(*end))?;
+        return Some((Repeat { day: Some(Day::Fixed(start)), ..yearly }, end));
     }
     let (first, mut end) = names::month(scan.at(at)).map(|month| (month, at + 1))?;
     let mut months = vec![first];
