@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::reading::{Command, DueFilter, Intent, Missing, Reading, StatusFilter, Target, When};
+use crate::reading::{Command, DueFilter, Intent, Missing, Reading, StatusFilter, Tagging, Target, When};
 
 /// The first command at the top level; with several, all of them under `commands`.
 pub fn to_json(reading: &Reading) -> Value {
@@ -25,7 +25,8 @@ fn command(command: &Command) -> Value {
             "due_date": due_date(command),
             "recurrence": command.recurrence,
             "priority": command.priority.map(|priority| priority.as_str()),
-            "tags": command.tags,
+            "tags": if command.tagging == Tagging::Remove { &[] } else { command.tags.as_slice() },
+            "remove_tags": if command.tagging == Tagging::Remove { command.tags.as_slice() } else { &[] },
             "status": command.status.map(|status| status.as_str()),
             "clear": command.clear.iter().map(|field| field.as_str()).collect::<Vec<_>>(),
             "task_ref": reference(command),
@@ -71,6 +72,7 @@ fn words(target: &Target) -> String {
         Target::Position(place) => format!("#{place}"),
         Target::Last => "last".to_owned(),
         Target::It => "it".to_owned(),
+        Target::Both => "both".to_owned(),
         Target::All => "all".to_owned(),
         Target::Several(targets) => targets.iter().map(words).collect::<Vec<_>>().join(" and "),
     }

@@ -6,6 +6,7 @@ mod attributes;
 mod bullets;
 mod clause;
 mod command;
+mod correct;
 mod courtesy;
 mod create;
 mod dates;
@@ -13,6 +14,7 @@ mod filter;
 mod intent;
 mod json;
 mod lexicon;
+mod margins;
 mod numbers;
 mod phrases;
 mod reading;
@@ -20,13 +22,17 @@ mod scope;
 mod several;
 mod spelling;
 mod split;
+mod subject;
 mod target;
+mod tense;
 mod timing;
 mod tokens;
 mod update;
 
 pub use json::to_json;
-pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Target, When};
+pub use reading::{
+    Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Tagging, Target, When,
+};
 
 use std::ops::Range;
 
@@ -35,13 +41,21 @@ use tokens::Words;
 
 /// Reads an utterance: what its commands are, in order. Dates are those of the zone of `now`.
 pub fn read(text: &str, now: &jiff::Zoned) -> Reading {
-    commands(&Words::new(text), now)
+    let words = Words::new(text);
+    match correct::read(&words) {
+        Some(meant) => commands(&Words::new(&meant), now),
+        None => commands(&words, now),
+    }
 }
 
 /// [`read`] for who knows the tasks there are: a sentence that names things of other trades ("delete email Bob") is read
 /// as if it named a task. Whether it does, only a look at the tasks can tell.
 pub fn read_as_tasks(text: &str, now: &jiff::Zoned) -> Reading {
     let mut words = Words::new(text);
+    let meant = correct::read(&words);
+    if let Some(meant) = &meant {
+        words = Words::new(meant);
+    }
     words.of_tasks = true;
     commands(&words, now)
 }
@@ -56,9 +70,12 @@ fn commands(words: &Words, now: &jiff::Zoned) -> Reading {
     let mut remark = None;
     for range in split::clauses(words) {
         let mut command = command::read(&mut Clause::new(words, range.clone(), now));
-        if let Some(joined) = remark.and_then(|start| with_remark(words, start..range.end, &command, now)) {
-            commands.pop();
-            command = joined;
+        if let Some(start) = remark {
+            if let Some(joined) = with_remark(words, start..range.end, &command, now) {
+                commands.pop();
+                command = joined;
+            }
+            name_by_remark(words, start..range.start, &mut command, now);
         }
         // "add milk", and on the next line "- eggs".
         let listed = commands.last().is_some_and(|last| last.intent == Intent::CreateTask);
@@ -86,13 +103,28 @@ fn is_remark(command: &Command) -> bool {
     command.intent == Intent::Unknown || command.intent == Intent::CreateTask && command.confidence <= command::GUESS
 }
 
-/// A command that lacks its title, read together with the remark before it.
+/// A command that lacks its title or what is to change, read together with the remark before it.
 fn with_remark(words: &Words, range: Range<usize>, command: &Command, now: &jiff::Zoned) -> Option<Command> {
-    if command.missing != Some(Missing::Title) {
+    let change = command.intent == Intent::UpdateTask && command::says_nothing(command);
+    if command.missing != Some(Missing::Title) && !change {
         return None;
     }
     let joined = command::read(&mut Clause::new(words, range, now));
-    (joined.intent == Intent::CreateTask && joined.missing.is_none()).then_some(joined)
+    let fits =
+        joined.intent == command.intent && (joined.missing.is_none() || change && !command::says_nothing(&joined));
+    (fits && matches!(joined.intent, Intent::CreateTask | Intent::UpdateTask)).then_some(joined)
+}
+
+/// "The party is off. Delete that reminder.": the remark says which one.
+fn name_by_remark(words: &Words, range: Range<usize>, command: &mut Command, now: &jiff::Zoned) {
+    let unnamed = command.target == Some(Target::It) || command.missing == Some(Missing::Target);
+    if !unnamed || matches!(command.intent, Intent::CreateTask | Intent::ListTasks | Intent::Unknown) {
+        return;
+    }
+    let mut clause = Clause::new(words, range.clone(), now);
+    let start = clause.opening;
+    let named = subject::read(&mut clause, start..range.end);
+    command::name(command, named);
 }
 
 /// Adds a command. A clause that says only when ("Yearly.") completes the task before it.
