@@ -17,6 +17,8 @@ pub(crate) struct Mention {
     pub(crate) completed: bool,
     /// When it was due then.
     pub(crate) due: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) tags: Vec<String>,
     /// Whether this is how it is now, and not how it was at some time of the conversation.
     pub(crate) current: bool,
 }
@@ -27,7 +29,15 @@ impl Mention {
         let title = task["title"].as_str()?.to_owned();
         let id = task["id"].as_str().and_then(|id| Uuid::try_parse(id).ok());
         let due = task["due_date"].as_str().map(str::to_owned);
-        Some(Self { id, title, completed: task["status"] == "completed", due, current: true })
+        let description = task["description"].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let tags = task["tags"].as_array().into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned));
+        let completed = task["status"] == "completed";
+        Some(Self { id, title, completed, due, description, tags: tags.collect(), current: true })
+    }
+
+    /// One of which only the title is known.
+    fn titled(title: String) -> Self {
+        Self { id: None, title, completed: false, due: None, description: None, tags: Vec::new(), current: false }
     }
 }
 
@@ -47,10 +57,7 @@ pub(crate) fn last_list(history: &[Message]) -> Vec<Mention> {
                 return tasks;
             }
         }
-        return titles
-            .into_iter()
-            .map(|title| Mention { id: None, title, completed: false, due: None, current: false })
-            .collect();
+        return titles.into_iter().map(Mention::titled).collect();
     }
     Vec::new()
 }
@@ -74,7 +81,7 @@ pub(crate) fn last_task(history: &[Message]) -> Option<Mention> {
             _ => return None,
         }
         if let Some(title) = quoted(&message.content) {
-            return Some(Mention { id: None, title, completed: false, due: None, current: false });
+            return Some(Mention::titled(title));
         }
     }
     None

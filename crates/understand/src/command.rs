@@ -11,7 +11,9 @@ use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
+use crate::subject;
 use crate::target;
+use crate::tense;
 use crate::timing;
 use crate::update;
 
@@ -76,12 +78,47 @@ fn about(clause: &mut Clause, intent: Intent, body: usize, end: usize, confidenc
     let mut command = Command::new(intent, confidence);
     let end = if end > body + 1 && clause.at(end - 1) == "instead" { end - 1 } else { end };
     command.target = target::read(clause, body..end, &mut command.filter);
+    if command.target == Some(Target::It) && body > clause.start + 2 {
+        let named = subject::read(clause, clause.start..body - 1);
+        name(&mut command, named);
+    }
+    if intent == Intent::CompleteTask {
+        as_to_do(clause, body, &mut command);
+    }
     // "delete all tasks due next week": more than was meant must not go.
     if command.target.is_none() || command.target == Some(Target::All) && command.filter.unsupported {
         command.missing = Some(Missing::Target);
         command.confidence = confidence.min(0.8);
     }
     command
+}
+
+/// Takes over what a remark says about which task is meant.
+pub(crate) fn name(command: &mut Command, named: Option<Target>) {
+    if named.is_some() {
+        command.target = named;
+        command.missing = command.missing.filter(|missing| *missing != Missing::Target);
+    }
+}
+
+pub(crate) fn says_nothing(command: &Command) -> bool {
+    update::says_nothing(command)
+}
+
+/// "I already called mom": the task is to call mom.
+fn as_to_do(clause: &Clause, body: usize, command: &mut Command) {
+    const FINISHED: Phrases = phrases!("finished | completed | did | done | had | removed | deleted");
+    let Some(Target::Named(name)) = &mut command.target else { return };
+    let particle = body
+        .checked_sub(2)
+        .filter(|_| matches!(clause.before(body), "up" | "off" | "out" | "in" | "to" | "for" | "back"));
+    let Some(at) = particle.or(body.checked_sub(1)).filter(|at| *at >= clause.start) else { return };
+    let told = matches!(clause.before(at), "i" | "we" | "already" | "just" | "i've");
+    let past = |base: &String| !FINISHED.contains(clause.at(at)) && (told || base != clause.at(at));
+    let Some(verb) = tense::base(clause.at(at)).filter(past) else { return };
+    let article = usize::from(lexicon::is_article(clause.at(body)));
+    let between = clause.words.text(at + 1..body + article);
+    *name = if between.is_empty() { format!("{verb} {name}") } else { format!("{verb} {between} {name}") };
 }
 
 /// "is the report done?": the tasks that are named so, whatever their state.

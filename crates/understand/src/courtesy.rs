@@ -91,7 +91,9 @@ fn is_command(word: &str) -> bool {
 const CLOSINGS: Phrases = phrases!(
     "thank you so much | thank you very much | thanks so much | thanks a lot | thank you | thanks | thx | ty | \
      cheers | for me please | for me | if you can | if possible | right away | right now | ok | okay | olly | \
-     alexa | would you | will you | can you | asap please"
+     alexa | would you | will you | can you | asap please | lol | haha | hehe | lmao | ffs | omg | btw | tho | \
+     i guess | i suppose | i think | or something | or whatever | would ya | will ya | too | as well | at all | \
+     if you would | if you could | when you can | when you get a chance | ok ? | cheers | ta"
 );
 
 /// Where `start..end` ends when courtesies and marks at its end are left out.
@@ -116,6 +118,6 @@ pub(crate) fn before(words: &Words, start: usize, end: usize) -> usize {
 }
 
 fn is_closing_mark(mark: &str) -> bool {
-    phrases!(". | , | ! | ? | ; | : | - | – | — | … | \n | 🙏 | 🙂 | 😊 | 👍 | ❤ | \u{fe0f} | * | ~ | ) | ]")
+    phrases!(". | , | ! | ? | ; | : | - | – | — | … | \n | 🙏 | 🙂 | 😊 | 👍 | ❤ | 😂 | 😅 | 🙄 | 😭 | 🎉 | ✅ | ✔ | \u{fe0f} | * | ~ | ) | ]")
         .contains(mark)
 }

@@ -6,7 +6,9 @@ use std::fmt;
 use model::task::{Priority, Status};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, StatusFilter, Target, When};
+use crate::reading::{
+    Command, DueFilter, Field, Filter, Intent, Missing, Reading, StatusFilter, Tagging, Target, When,
+};
 
 /// The first command at the top level; with several, all of them under `commands`.
 impl Serialize for Reading {
@@ -82,6 +84,7 @@ struct Params<'a> {
     recurrence: Option<&'a str>,
     priority: Option<&'static str>,
     tags: &'a [String],
+    remove_tags: &'a [String],
     status: Option<&'static str>,
     clear: Vec<&'static str>,
     task_ref: Option<Cow<'a, str>>,
@@ -92,13 +95,15 @@ struct Params<'a> {
 
 impl<'a> Params<'a> {
     fn of(command: &'a Command) -> Self {
+        let removes = command.tagging == Tagging::Remove;
         Self {
             title: command.title.as_deref(),
             description: command.description.as_deref(),
             due_date: command.when.filter(|_| command.intent != Intent::ListTasks),
             recurrence: command.recurrence.as_deref(),
             priority: command.priority.map(Priority::as_str),
-            tags: &command.tags,
+            tags: if removes { &[] } else { &command.tags },
+            remove_tags: if removes { &command.tags } else { &[] },
             status: command.status.map(Status::as_str),
             clear: command.clear.iter().copied().map(Field::as_str).collect(),
             task_ref: command.reference(),
@@ -165,6 +170,7 @@ fn words(target: &Target) -> Cow<'_, str> {
         Target::Position(place) => Cow::Owned(format!("#{place}")),
         Target::Last => Cow::Borrowed("last"),
         Target::It => Cow::Borrowed("it"),
+        Target::Both => Cow::Borrowed("both"),
         Target::All => Cow::Borrowed("all"),
         Target::Several(targets) => Cow::Owned(targets.iter().map(words).collect::<Vec<_>>().join(" and ")),
     }

@@ -6,6 +6,7 @@ mod attributes;
 mod bullets;
 mod clause;
 mod command;
+mod correct;
 mod courtesy;
 mod create;
 mod dates;
@@ -14,6 +15,7 @@ mod filter;
 mod intent;
 mod json;
 mod lexicon;
+mod margins;
 mod numbers;
 mod phrases;
 mod reader;
@@ -22,7 +24,9 @@ mod scope;
 mod several;
 mod spelling;
 mod split;
+mod subject;
 mod target;
+mod tense;
 mod timing;
 mod tokens;
 #[doc(hidden)]
@@ -31,7 +35,9 @@ mod update;
 
 pub use expression::{Expression, Grain};
 pub use reader::{Order, Reader};
-pub use reading::{Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Target, When};
+pub use reading::{
+    Command, DueFilter, Field, Filter, Intent, Missing, Reading, Shift, StatusFilter, Tagging, Target, When,
+};
 
 use std::ops::Range;
 
@@ -74,9 +80,12 @@ fn commands(words: &Words, now: &jiff::Zoned) -> Reading {
     let mut remark = None;
     for range in clauses {
         let mut command = command::read(&mut Clause::new(words, range.clone(), now));
-        if let Some(joined) = remark.and_then(|start| with_remark(words, start..range.end, &command, now)) {
-            commands.pop();
-            command = joined;
+        if let Some(start) = remark {
+            if let Some(joined) = with_remark(words, start..range.end, &command, now) {
+                commands.pop();
+                command = joined;
+            }
+            name_by_remark(words, start..range.start, &mut command, now);
         }
         // "add milk", and on the next line "- eggs".
         let listed = commands.last().is_some_and(|last| last.intent == Intent::CreateTask);
@@ -104,13 +113,28 @@ fn is_remark(command: &Command) -> bool {
     command.intent == Intent::Unknown || command.intent == Intent::CreateTask && command.confidence <= command::GUESS
 }
 
-/// A command that lacks its title, read together with the remark before it.
+/// A command that lacks its title or what is to change, read together with the remark before it.
 fn with_remark(words: &Words, range: Range<usize>, command: &Command, now: &jiff::Zoned) -> Option<Command> {
-    if command.missing != Some(Missing::Title) {
+    let change = command.intent == Intent::UpdateTask && command::says_nothing(command);
+    if command.missing != Some(Missing::Title) && !change {
         return None;
     }
     let joined = command::read(&mut Clause::new(words, range, now));
-    (joined.intent == Intent::CreateTask && joined.missing.is_none()).then_some(joined)
+    let fits =
+        joined.intent == command.intent && (joined.missing.is_none() || change && !command::says_nothing(&joined));
+    (fits && matches!(joined.intent, Intent::CreateTask | Intent::UpdateTask)).then_some(joined)
+}
+
+/// "The party is off. Delete that reminder.": the remark says which one.
+fn name_by_remark(words: &Words, range: Range<usize>, command: &mut Command, now: &jiff::Zoned) {
+    let unnamed = command.target == Some(Target::It) || command.missing == Some(Missing::Target);
+    if !unnamed || matches!(command.intent, Intent::CreateTask | Intent::ListTasks | Intent::Unknown) {
+        return;
+    }
+    let mut clause = Clause::new(words, range.clone(), now);
+    let start = clause.opening;
+    let named = subject::read(&mut clause, start..range.end);
+    command::name(command, named);
 }
 
 /// Adds a command. A clause that says only when ("Yearly.") completes the task before it.

@@ -2,6 +2,7 @@
 
 use jiff::Zoned;
 
+use crate::correct;
 use crate::expression::{self, Expression};
 use crate::reading::Reading;
 use crate::tokens::Words;
@@ -23,14 +24,22 @@ pub struct Reader {
 impl Reader {
     /// What the commands of an utterance are, in order. Dates are those of the zone of `now`.
     pub fn read(self, text: &str, now: &Zoned) -> Reading {
-        crate::reading(&self.words(text), now)
+        self.reading(text, now, false)
     }
 
     /// [`Reader::read`] for who knows the tasks there are: a sentence that names things of other trades ("delete email
     /// Bob") is read as if it named a task. Whether it does, only a look at the tasks can tell.
     pub fn read_as_tasks(self, text: &str, now: &Zoned) -> Reading {
+        self.reading(text, now, true)
+    }
+
+    fn reading(self, text: &str, now: &Zoned, of_tasks: bool) -> Reading {
         let mut words = self.words(text);
-        words.of_tasks = true;
+        let meant = correct::read(&words);
+        if let Some(meant) = &meant {
+            words = self.words(meant);
+        }
+        words.of_tasks = of_tasks;
         crate::reading(&words, now)
     }
 

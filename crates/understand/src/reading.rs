@@ -59,6 +59,10 @@ pub struct Command {
     pub recurrence: Option<String>,
     pub priority: Option<Priority>,
     pub tags: Vec<String>,
+    /// For an update: what is done with the tags.
+    pub tagging: Tagging,
+    /// For an update: the description is added to the one there is.
+    pub adds: bool,
     /// For an update: reopening or completing.
     pub status: Option<Status>,
     /// For an update: fields to empty ("remove the due date of …").
@@ -90,6 +94,8 @@ impl Command {
             recurrence: None,
             priority: None,
             tags: Vec::new(),
+            tagging: Tagging::Set,
+            adds: false,
             status: None,
             clear: Vec::new(),
             target: None,
@@ -115,6 +121,17 @@ pub struct Shift {
     pub months: i32,
     pub days: i32,
     pub minutes: i64,
+}
+
+/// What an update does with tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tagging {
+    /// These, and no others.
+    Set,
+    /// These as well.
+    Add,
+    /// Not these any more.
+    Remove,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +164,8 @@ pub enum Target {
     Last,
     /// "it", "that one", "the task".
     It,
+    /// "both": the two of the list shown last.
+    Both,
     /// Every task that the filter matches.
     All,
     /// Several, each named in one of the ways above ("the first and the third", "milk and bread").

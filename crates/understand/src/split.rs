@@ -108,6 +108,10 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     let asked = || courtesy > next || then || plain();
     match verb {
         Verb::Remind => matches!(words.at(courtesy + 1), "me" | "us") && first < next,
+        // "update the shopping reminder and add eggs": what is added is the change.
+        Verb::Add if exact(words.at(first)) == Some(Verb::Change) && !then => {
+            (first..link).any(|i| matches!(words.at(i), "to" | "with" | "as"))
+        }
         Verb::Add => word == "add" && words.at(courtesy + 1) != "it" && words.at(courtesy + 1) != "that",
         Verb::Make => {
             named && asked() || named && matches!(word, "create" | "set") && !creates || named && word == "create"
@@ -121,7 +125,8 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
                 || word == "clear" && named
         }
         Verb::Complete | Verb::Change | Verb::Move => {
-            named || (then || words.at(courtesy + 1) != "it") && (!creates || asked())
+            let same = matches!(words.at(courtesy + 1), "it" | "to" | "for");
+            named || (then || !same) && (!creates || asked())
         }
         Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
         Verb::Put | Verb::Take => false,

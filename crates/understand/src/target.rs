@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::clause::{Clause, Named};
 use crate::filter;
 use crate::lexicon::{self, Noun};
+use crate::margins;
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Filter, Target};
@@ -45,6 +46,8 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
          as it | as i | as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | \
          , he | , she | , they | , that's | , because | , since | , as | i already | it's already | it is already | \
          , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
+         , she's | , he's | , they're | , we're | , i'm | , i've | , not | , never | , can | , could | , make it | \
+         , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
          only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | \
          at the same | , send | , same"
     );
@@ -54,11 +57,20 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 /// Leaves out small words and marks at both ends.
 fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    let small = phrases!("off | out | down | with | of | from | about | only | just | over | both");
+    let small = phrases!("off | out | down | with | of | from | about | only | just | over | at | again");
     let mut range = range.start..range.end.min(clause.end);
+    // "both the milk and the bread"
+    if clause.at(range.start) == "both" && range.len() > 3 {
+        range.start += 1;
+    }
     while !range.is_empty() && (clause.is_spent(range.start..range.start + 1) || small.contains(clause.at(range.start)))
     {
         range.start += 1;
+    }
+    while range.len() > 1
+        && (clause.is_spent(range.end - 1..range.end) || matches!(clause.at(range.end - 1), "off" | "already"))
+    {
+        range.end -= 1;
     }
     while !range.is_empty() && clause.is_spent(range.end - 1..range.end) {
         range.end -= 1;
@@ -160,8 +172,13 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
         "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
          that thing | this thing | the previous one"
     );
+    const BOTH: Phrases =
+        phrases!("both of them | both of these | both of those | both tasks | both | the two of them");
     let i = range.start;
     let end = list_tail(clause, range.clone());
+    if clause.phrase(i, BOTH).is_some_and(|n| i + n == end) {
+        return Some(Some(Target::Both));
+    }
     if clause.phrase(i, IT).is_some_and(|n| i + n == end) {
         return Some(Some(Target::It));
     }
@@ -183,18 +200,22 @@ pub(crate) fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     let small = |i: &usize| !lexicon::is_article(clause.at(*i)) && clause.at(*i) != "very";
     let i = (range.start..end).find(small).unwrap_or(end);
     let noun_end = |at: usize| match clause.at(at) {
-        "one" | "entry" | "ones" => Some(at + 1),
+        "one" | "entry" | "ones" | "one's" | "thing" => Some(at + 1),
         _ => clause.noun_at(at).map(|noun| noun.end),
     };
     let closes = |at: usize| at >= end || noun_end(at).is_some_and(|next| next >= end);
-    if clause.at(i) == "last" && closes(i + 1) {
+    if matches!(clause.at(i), "last" | "bottom" | "final") && closes(after_adding(clause, i + 1, end)) {
         return Some(Target::Last);
+    }
+    if matches!(clause.at(i), "top" | "topmost") && noun_end(i + 1).is_some_and(|next| next >= end) {
+        return Some(Target::Position(1));
     }
     if let Some((n, _)) = numbers::ordinal(clause.words, i).filter(|(_, len)| closes(i + len)) {
         return usize::try_from(n).ok().filter(|n| *n > 0).map(Target::Position);
     }
-    const NUMBER: Phrases = phrases!("number | no . | nr | #");
-    let noun = noun_end(i).filter(|_| clause.at(i) != "one");
+    const NUMBER: Phrases =
+        phrases!("number | no . | nr | # | num | position | pos | line | at position | at number | in position");
+    let noun = noun_end(i).filter(|_| !matches!(clause.at(i), "one" | "one's" | "thing"));
     let lead = clause.phrase(i, NUMBER).map(|n| i + n).or(noun);
     let at = lead.map_or(i, |at| at + clause.phrase(at, NUMBER).unwrap_or(0));
     let possessive = clause.at(at).strip_suffix("'s").and_then(numbers::figures).map(|n| (n, 1));
@@ -202,6 +223,16 @@ pub(crate) fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     let (n, _) = number.filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
     let bare = lead.is_none() && i == range.start && possessive.is_none() && numbers::figures(clause.at(at)).is_none();
     if bare { None } else { usize::try_from(n).ok().map(Target::Position) }
+}
+
+/// Skips "one I added", "task that you created" after "the last".
+fn after_adding(clause: &Clause, i: usize, end: usize) -> usize {
+    let added = phrases!("added | made | created | just | put | entered | wrote | said | set | in | have | up");
+    let one = i + usize::from(clause.at(i) == "one" || clause.noun_at(i).is_some_and(|noun| noun.end == i + 1));
+    let who = one + usize::from(clause.at(one) == "that");
+    let told = matches!(clause.at(who), "i" | "you" | "we" | "i've" | "you've");
+    let all = (who + 1..end).all(|k| added.contains(clause.at(k)) || clause.is_spent(k..k + 1));
+    if told && all && who + 1 < end { end } else { i }
 }
 
 /// Where the reference ends when "from my list" and its like are left out.
@@ -251,15 +282,16 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     let mut start = range.start;
     let mut end = list_tail(clause, range.clone());
     take_dates(clause, start..end);
-    start = skip_articles(clause, start, end);
+    start = after_lead_time(clause, skip_articles(clause, start, end), end);
     if clause.at(start) == "one" && connective(clause, start + 1, end) > start + 1 {
         start = skip_articles(clause, connective(clause, start + 1, end), end);
     }
     for _ in 0..2 {
         let Some(noun) = inner_noun(clause, start, end) else { break };
         let after = connective(clause, noun.end, end);
-        if (start..noun.at).all(|i| clause.is_taken(i) || is_filter_word(clause.at(i))) {
-            let next = skip_articles(clause, after_person(clause, after), end);
+        if (start..noun.at).all(|i| clause.is_taken(i) || is_kind(clause, i)) {
+            let next = skip_articles(clause, after_person(clause, after, end), end);
+            let next = after_lead_time(clause, next, end);
             if start > range.start && clause.is_spent(next..end) && noun.noun == Noun::List {
                 break;
             }
@@ -272,18 +304,69 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
             break;
         }
     }
-    if end > start + 1 && clause.at(end - 1) == "one" {
-        end -= 1;
-    }
-    let name = clause.rest(start..end);
+    let range = core(clause, start..end);
+    let name = clause.rest(range);
     let bare = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).map(str::to_owned);
     Some(bare.unwrap_or(name))
 }
 
-/// "for Bob to take out the trash": Bob is not the task.
-fn after_person(clause: &Clause, i: usize) -> usize {
-    let person = clause.before(i) == "for" && clause.at(i + 1) == "to" && clause.words.is_word(i);
-    if person { i + 2 } else { i }
+/// Words that tell what kind of reminder is meant, and nothing of its name: "the recurring alert reminder".
+fn is_kind(clause: &Clause, i: usize) -> bool {
+    is_filter_word(clause.at(i)) || clause.noun_at(i).is_some_and(|noun| noun.noun == Noun::Reminder)
+}
+
+/// Leaves out "stupid", "next" and "upcoming" before a name, and "one", "thing" and what hangs after it.
+fn core(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    const BEFORE: Phrases = phrases!(
+        "next | upcoming | recurring | repeating | repeated | existing | current | old | stupid | bloody | damn | \
+         damned | dumb | silly | annoying | goddamn | freaking | fucking | effing | whole | entire | idea of"
+    );
+    let Range { mut start, end } = margins::trimmed(clause, range);
+    while let Some(n) = clause.phrase(start, BEFORE).filter(|n| start + n < end) {
+        start = skip_articles(clause, start + n, end);
+    }
+    let last = end.saturating_sub(1);
+    let vague = end > start + 1 && matches!(clause.at(last), "one" | "thing" | "entry");
+    start..if vague { last } else { end }
+}
+
+/// "30 minutes before the meeting", "the night before the trip": when it speaks up is no part of its name.
+fn after_lead_time(clause: &Clause, start: usize, end: usize) -> usize {
+    const UNITS: Phrases = phrases!(
+        "minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks | night | month | \
+         morning"
+    );
+    let unit = start + numbers::amount(clause.words, start).map_or(0, |(_, len)| len);
+    if !UNITS.contains(clause.at(unit)) {
+        return start;
+    }
+    let before = phrases!("before | prior to | ahead of | in advance of");
+    match clause.phrase(unit + 1, before).map(|n| unit + 1 + n).filter(|after| *after < end) {
+        Some(after) => {
+            let noun = clause.noun_at(after).filter(|noun| noun.end < end);
+            let after = noun.map_or(after, |noun| connective(clause, noun.end, end));
+            skip_articles(clause, after, end)
+        }
+        None => start,
+    }
+}
+
+/// "for Bob to take out the trash", "from Bob about lunch": Bob is not the task.
+fn after_person(clause: &Clause, i: usize, end: usize) -> usize {
+    let lead = clause.before(i);
+    let person = lead == "for"
+        && clause.at(i + 1) == "to"
+        && i + 2 < end
+        && clause.words.is_word(i)
+        && !clause.at(i).ends_with("ing");
+    if person {
+        return i + 2;
+    }
+    let about = (i + 1..end.min(i + 5)).find(|k| matches!(clause.at(*k), "about" | "regarding" | "concerning"));
+    match about.filter(|k| matches!(lead, "for" | "from" | "with") && k + 1 < end) {
+        Some(k) => k + 1,
+        None => i,
+    }
 }
 
 fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {

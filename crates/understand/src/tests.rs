@@ -11,6 +11,7 @@ mod more;
 mod moves;
 mod random;
 mod several;
+mod slots;
 
 fn now() -> jiff::Zoned {
     "2025-12-21T12:00:00Z[UTC]".parse().unwrap()

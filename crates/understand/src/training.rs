@@ -3,6 +3,7 @@
 use jiff::Zoned;
 
 use crate::clause::Clause;
+use crate::correct;
 use crate::intent::{self, model};
 use crate::split;
 use crate::tokens::Words;
@@ -19,7 +20,11 @@ pub struct Example {
 
 /// The features of a sentence; `None` where there are several clauses or nothing for the model to decide.
 pub fn example(text: &str, now: &Zoned) -> Option<Example> {
-    let words = Words::new(text);
+    let mut words = Words::new(text);
+    let meant = correct::read(&words);
+    if let Some(meant) = &meant {
+        words = Words::new(meant);
+    }
     let mut clauses = split::clauses(&words).into_iter();
     let range = clauses.next().filter(|_| clauses.next().is_none())?;
     let clause = Clause::new(&words, range, now);

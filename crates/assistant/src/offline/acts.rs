@@ -8,7 +8,7 @@ use model::task::Status;
 use serde_json::{Value, json};
 use tools::answer::NOT_FOUND;
 use tools::{Arguments, Spec, Tool};
-use understand::{Command, DueFilter, Field, Filter, Intent, Missing, Shift, StatusFilter, Target, When};
+use understand::{Command, DueFilter, Field, Filter, Intent, Missing, Shift, StatusFilter, Tagging, Target, When};
 
 use super::lookup::{Found, Prefer, current, find};
 use super::{Ask, Policy, Reply, follow_up, small_talk};
@@ -111,7 +111,7 @@ fn complete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> 
         return several(policy, Tool::CompleteSeveral, command, None);
     }
     let found = match target {
-        Some(target) => find(policy, target, Prefer::Open, pick)?,
+        Some(target) => find_done(policy, target, pick)?,
         None => Found::Nothing,
     };
     let mention = match one_of(found) {
@@ -132,6 +132,17 @@ fn complete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> 
         (None, None) => return Ok(Some(wording::trouble().to_owned())),
     };
     Ok(settled(policy, outcome, &mention, wording::completed, wording::already_completed))
+}
+
+/// "I paid the rent" may be about "pay the rent" or about "rent".
+fn find_done(policy: &mut Policy<'_>, target: &Target, pick: Option<usize>) -> Result<Found, Ask> {
+    let found = find(policy, target, Prefer::Open, pick)?;
+    let (Target::Named(words), Found::None(_)) = (target, &found) else { return Ok(found) };
+    let Some((_, object)) = words.split_once(' ') else { return Ok(found) };
+    Ok(match find(policy, &Target::Named(object.to_owned()), Prefer::Open, pick)? {
+        Found::None(_) => found,
+        other => other,
+    })
 }
 
 fn delete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Said {
@@ -201,14 +212,8 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
         Err(Miss::Said(words)) => return Ok(Some(words)),
     };
     let Some(spec) = policy.spec(Tool::Update) else { return Ok(Some(wording::trouble().to_owned())) };
-    let (mention, command) = match command.shift.is_some() || command.clock.is_some() {
-        true => {
-            let mention = current(policy, mention)?;
-            let when = moved(policy, command, mention.due.as_deref());
-            (mention, &Command { when, ..command.clone() })
-        }
-        false => (mention, command),
-    };
+    let mention = if builds_on(command) { current(policy, mention)? } else { mention };
+    let command = &Command { when: moved(policy, command, mention.due.as_deref()), ..amended(command, &mention) };
     let mut arguments = of_task(spec, &mention);
     arguments.extend(attributes(command));
     if let Some(title) = &command.title {
@@ -216,6 +221,10 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     }
     if let Some(status) = command.status {
         arguments.insert("status".to_owned(), status.as_str().into());
+    }
+    // The last of its tags may have gone.
+    if command.tagging == Tagging::Remove {
+        arguments.insert("tags".to_owned(), json!(command.tags));
     }
     for field in &command.clear {
         let (name, nothing) = match field {
@@ -237,8 +246,38 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     Ok(settled(policy, outcome, &mention, words, wording::unchanged))
 }
 
+/// Whether what the task is to be depends on what it is now.
+fn builds_on(command: &Command) -> bool {
+    command.shift.is_some() || command.clock.is_some() || command.adds || command.tagging != Tagging::Set
+}
+
+/// With the tags and the description that the task has where the change only adds to them or takes some away.
+fn amended(command: &Command, mention: &Mention) -> Command {
+    let mut command = command.clone();
+    let named = |tags: &[String], tag: &str| tags.iter().any(|known| known.eq_ignore_ascii_case(tag));
+    match command.tagging {
+        Tagging::Set => {}
+        Tagging::Add => {
+            let new = std::mem::take(&mut command.tags);
+            let old = mention.tags.iter().filter(|tag| !named(&new, tag)).cloned();
+            command.tags = old.chain(new.iter().cloned()).collect();
+        }
+        Tagging::Remove => {
+            let gone = std::mem::take(&mut command.tags);
+            command.tags = mention.tags.iter().filter(|tag| !named(&gone, tag)).cloned().collect();
+        }
+    }
+    if let (true, Some(old), Some(new)) = (command.adds, &mention.description, &command.description) {
+        command.description = Some(format!("{old}\n{new}"));
+    }
+    command
+}
+
 /// "two days later" and "at 5pm" are about the date that the task has; without one they are about now.
 fn moved(policy: &Policy<'_>, command: &Command, due: Option<&str>) -> Option<When> {
+    if command.shift.is_none() && command.clock.is_none() {
+        return command.when;
+    }
     let zone = policy.prompt.request.now.time_zone();
     let due = due.and_then(|due| Due::parse("due_date", due, zone).ok());
     let from_now = command.when;
@@ -277,6 +316,9 @@ fn changes(policy: &Policy<'_>, command: &Command) -> Vec<String> {
     }));
     changes.extend(command.recurrence.as_ref().map(|_| "a new repetition".to_owned()));
     changes.extend(command.priority.map(wording::priority));
+    if command.tags.is_empty() && command.tagging == Tagging::Remove {
+        changes.push("no tags".to_owned());
+    }
     if !command.tags.is_empty() {
         changes.push(format!(
             "the {} {}",

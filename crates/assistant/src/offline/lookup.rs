@@ -61,6 +61,7 @@ pub(super) fn find(
             Some(mention) => Found::One(Mention { completed: false, current: false, ..mention }),
             None => Found::Nothing,
         },
+        Target::Both => both(policy)?,
         Target::Several(targets) => return several(policy, targets, prefer),
         // Meant by the filter, not by a name.
         Target::All => Found::Nothing,
@@ -88,6 +89,14 @@ fn several(policy: &mut Policy<'_>, targets: &[Target], prefer: Prefer) -> Resul
         1 => mentions.pop().map_or(Found::Nothing, Found::One),
         _ => Found::Several(mentions),
     })
+}
+
+/// The two tasks of a list that has no others.
+fn both(policy: &mut Policy<'_>) -> Result<Found, Ask> {
+    if shown::last_list(&policy.prompt.context.history).len() != 2 {
+        return Ok(Found::Nothing);
+    }
+    several(policy, &[Target::Position(1), Target::Position(2)], Prefer::Open)
 }
 
 /// By its place in the list shown last, or where none was shown, in the one that would be.

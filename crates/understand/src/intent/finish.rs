@@ -9,7 +9,7 @@ use crate::lexicon;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Field;
 use crate::scope;
-use crate::update::Change;
+use crate::update::{Change, tags};
 
 pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     // "cancel" alone calls off what was asked, not a task.
@@ -19,6 +19,9 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     let errand = clause.at(i) == "kill" || clause.at(i) == "drop" && clause.at(i + 1) == "off";
     if errand && !clause.has_noun() {
         return None;
+    }
+    if tags::spoken(clause, i + 1, tags::FROM).is_some() {
+        return Some((Act::Update(Change::Untag, i + 1, clause.end), 0.9));
     }
     if let Some((field, after)) = cleared_field(clause, i + 1) {
         let end = (after..clause.end).find(|k| clause.at(*k).ends_with("'s")).map_or(clause.end, |k| k + 1);
@@ -83,6 +86,9 @@ fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
 }
 
 pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
+    if tags::spoken(clause, i + 1, tags::FROM).is_some() {
+        return Some((Act::Update(Change::Untag, i + 1, clause.end), 0.9));
+    }
     let (off, _) = clause.seek(i + 1, phrases!("off | out of | from | out | of"))?;
     let last = clause.at(off) == "off" && off + 1 >= clause.end;
     (clause.has_noun() || last).then_some((Act::Delete(i + 1, clause.end), 0.9))

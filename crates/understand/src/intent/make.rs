@@ -8,7 +8,7 @@ use crate::dates::Frequency;
 use crate::lexicon::{self, Noun};
 use crate::phrases::phrases;
 use crate::scope;
-use crate::update::Change;
+use crate::update::{Change, tags};
 
 const INSTEAD: crate::phrases::Phrases = phrases!("instead of | rather than | instead");
 
@@ -76,15 +76,10 @@ fn for_existing(clause: &Clause, body: usize) -> bool {
 pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     let after = i + 1 + usize::from(lexicon::is_article(clause.at(i + 1)));
     let to = clause.has(phrases!("to | on | for"));
-    if matches!(clause.at(after), "tag" | "tags" | "label") && to {
-        return Some((Act::Update(Change::Tags, after + 1, clause.end), 0.9));
-    }
-    if clause.at(i + 1) == "#"
-        && clause.seek(i + 2, phrases!("to")).is_some_and(|(at, _)| {
-            clause.noun_in(at..clause.end).is_none_or(|noun| noun.noun == Noun::Task && !noun.plural)
-        })
-    {
-        return Some((Act::Update(Change::Tags, i + 1, clause.end), 0.85));
+    let list =
+        |lead: usize| clause.noun_in(lead..clause.end).is_some_and(|noun| noun.noun == Noun::List || noun.plural);
+    if tags::spoken(clause, i + 1, tags::ONTO).is_some_and(|lead| !list(lead)) {
+        return Some((Act::Update(Change::Tags, i + 1, clause.end), 0.88));
     }
     if matches!(clause.at(after), "deadline" | "due") && to {
         return Some((Act::Update(Change::Any, i + 1, clause.end), 0.85));
@@ -119,6 +114,9 @@ pub(crate) fn to_reminder(clause: &Clause, i: usize) -> Option<usize> {
 }
 
 pub(super) fn put(clause: &Clause, i: usize) -> Guess {
+    if tags::spoken(clause, i + 1, tags::ONTO).is_some() {
+        return Some((Act::Update(Change::Tags, i + 1, clause.end), 0.88));
+    }
     let on_list = clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into")) || clause.at(i) == "note");
     if on_list && clause.at(i + 1) != "that" {
         let near = clause.noun_in(i + 1..clause.end.min(i + 5));

@@ -80,7 +80,7 @@ fn references_of_all_kinds() {
         ("delete the task buy milk and eggs", Intent::DeleteTask, named("buy milk and eggs")),
         ("that's done", Intent::CompleteTask, Some(Target::It)),
         ("set the milk task to done", Intent::CompleteTask, named("milk")),
-        ("I already paid the rent", Intent::CompleteTask, named("rent")),
+        ("I already paid the rent", Intent::CompleteTask, named("pay the rent")),
         ("check the laundry off my list", Intent::CompleteTask, named("laundry")),
         ("drop the gym one", Intent::DeleteTask, named("gym")),
         ("delete the one about milk", Intent::DeleteTask, named("milk")),

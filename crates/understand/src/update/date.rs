@@ -5,7 +5,7 @@ use std::ops::Range;
 use jiff::civil::Time;
 
 use crate::clause::Clause;
-use crate::dates::Found;
+use crate::dates::{self, Found, Scan};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Missing, When};
@@ -45,6 +45,7 @@ fn short_end(clause: &Clause, i: usize) -> Option<usize> {
 
 /// Takes "from Tuesday" of "from Tuesday to Friday".
 pub(super) fn drop_from(clause: &mut Clause, range: Range<usize>) {
+    split_spans(clause, &range);
     let from = |found: &&Found| range.contains(&found.tokens.start) && clause.at(found.tokens.start) == "from";
     let old: Vec<Range<usize>> = clause.dates.iter().filter(from).map(|found| found.tokens.clone()).collect();
     for span in old {
@@ -54,6 +55,26 @@ pub(super) fn drop_from(clause: &mut Clause, range: Range<usize>) {
     for i in range {
         if clause.at(i) == "from" && hour(clause, i + 1).is_some() && !clause.is_taken(i) && clause.at(i + 2) == "to" {
             clause.take(i..i + 2);
+        }
+    }
+}
+
+/// "from 10 am to 8 am" may have been read as one stretch of time: what stands after "to" is a date of its own.
+fn split_spans(clause: &mut Clause, range: &Range<usize>) {
+    let spans: Vec<(usize, Range<usize>)> = clause
+        .dates
+        .iter()
+        .enumerate()
+        .filter(|(_, found)| range.contains(&found.tokens.start) && clause.at(found.tokens.start) == "from")
+        .map(|(n, found)| (n, found.tokens.clone()))
+        .collect();
+    for (n, tokens) in spans.into_iter().rev() {
+        let Some(to) = tokens.clone().rev().find(|i| clause.at(*i) == "to") else { continue };
+        let scan = Scan { words: clause.words, start: to + 1, end: tokens.end, now: clause.now };
+        let later = dates::find(scan);
+        if let (Some(old), false) = (clause.dates.get_mut(n), later.is_empty()) {
+            old.tokens = tokens.start..to;
+            clause.dates.splice(n + 1..n + 1, later);
         }
     }
 }
@@ -83,6 +104,11 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     let to = dates.iter().rposition(led);
     if to.is_none()
         && let Some(about) = bare_hour(clause, range.clone(), command)
+    {
+        return Some(about);
+    }
+    if to.is_none()
+        && let Some(about) = bare_day(clause, range.clone(), command)
     {
         return Some(about);
     }
@@ -167,10 +193,37 @@ fn relative(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> 
 }
 
 fn from_now(clause: &Clause, at: usize, unit: usize) -> Option<When> {
-    let text = format!("in {}", clause.words.text(at..unit + 1));
-    let words = crate::tokens::Words::new(&text);
-    let scan = crate::dates::Scan { words: &words, start: 0, end: words.len(), now: clause.now };
-    crate::dates::find(scan).first().and_then(|found| found.when(clause.now))
+    when(clause, &format!("in {}", clause.words.text(at..unit + 1)))
+}
+
+/// What the words mean by themselves.
+fn when(clause: &Clause, text: &str) -> Option<When> {
+    let words = crate::tokens::Words::new(text);
+    let scan = Scan { words: &words, start: 0, end: words.len(), now: clause.now };
+    dates::find(scan).first().and_then(|found| found.when(clause.now))
+}
+
+/// "to the 20th", "to evening" at the end: too little to be a date anywhere else.
+fn bare_day(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    let to = (range.start..range.end).rev().find(|i| clause.at(*i) == "to")?;
+    let at = to + 1 + usize::from(clause.at(to + 1) == "the");
+    let word = clause.at(at);
+    let end = at + 1 + usize::from(matches!(clause.at(at + 1), "time" | "instead"));
+    let part = phrases!("morning | afternoon | evening | night | noon | midnight").contains(word);
+    let lead = match numbers::ordinal(clause.words, at) {
+        Some((day, 1)) if (1..=31).contains(&day) => "on the",
+        None if part => "in the",
+        _ => return None,
+    };
+    if !clause.is_spent(end..range.end) {
+        return None;
+    }
+    let lead = if matches!(word, "noon" | "midnight" | "night") { "at" } else { lead };
+    command.when = when(clause, &format!("{lead} {word}"));
+    command.when?;
+    clause.take(to..end);
+    let from = (range.start..to).find(|i| clause.at(*i) == "from" && to - i <= 3);
+    Some(range.start..from.unwrap_or(to))
 }
 
 /// "to 7" at the end, or before the day, means the hour.

@@ -57,7 +57,7 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
 fn set(clause: &Clause, name: &str, value: Range<usize>, command: &mut Command) {
     match name {
         "priority" => command.priority = value.clone().find_map(|i| level(clause.at(i))),
-        "tags" | "labels" => command.tags = super::names(clause, value),
+        "tags" | "labels" => command.tags = super::tags::names(clause, value),
         "title" | "name" => command.title = Some(clause.rest(value)).filter(|title| !title.is_empty()),
         "status" => {
             let done = phrases!("done | complete | completed | finished");

@@ -3,6 +3,8 @@
 mod date;
 mod field;
 mod shift;
+pub(crate) mod tags;
+mod title;
 
 use std::ops::Range;
 
@@ -14,6 +16,7 @@ use crate::intent;
 use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Field, Intent, Missing, Target};
+use crate::subject;
 use crate::target;
 use crate::timing;
 use field::Kind;
@@ -31,6 +34,8 @@ pub(crate) enum Change {
     Reopen,
     /// "tag … with …"
     Tags,
+    /// "remove the tag … from …"
+    Untag,
     /// "remove the due date of …"
     Clear(Field),
     /// "make … urgent", "mark … as high priority"
@@ -49,12 +54,14 @@ pub(crate) enum Change {
 
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, confidence: f64) -> Command {
     let mut command = Command::new(Intent::UpdateTask, confidence);
+    let before = range.start.saturating_sub(1);
     let about = match change {
         Change::Reopen => {
             command.status = Some(Status::Pending);
             without_state(clause, range)
         }
-        Change::Tags => tagged(clause, range, &mut command),
+        Change::Tags => tags::read(clause, range, &mut command),
+        Change::Untag => tags::removed(clause, range, &mut command),
         Change::Clear(field) => {
             command.clear.push(field);
             range
@@ -70,18 +77,40 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
         }
         Change::Note => noted(clause, range, &mut command),
         Change::NewName(at) => {
-            command.title = Some(clause.rest(at..clause.end)).filter(|title| !title.is_empty());
+            let instead = usize::from(clause.at(clause.end - 1) == "instead" && at + 1 < clause.end);
+            command.title = Some(clause.rest(at..clause.end - instead)).filter(|title| !title.is_empty());
             range
         }
         Change::Instead => instead(clause, range, &mut command),
-        Change::Title => renamed(clause, range, &mut command),
+        Change::Title => title::renamed(clause, range, &mut command),
         Change::Any | Change::Due => changed(clause, range, change, &mut command),
     };
     let bare =
         clause.is_spent(about.clone()) || clause.noun_in(about.clone()).is_some_and(|noun| noun.noun != Noun::List);
     command.target = target::read(clause, about, &mut command.filter);
+    if matches!(command.target, None | Some(Target::It)) && before > clause.start + 1 {
+        told_before(clause, before, &mut command);
+    }
     finish(&mut command, bare);
     command
+}
+
+/// "The party got moved to Friday, please update the reminder": what stands before says which task, and what is new.
+fn told_before(clause: &mut Clause, verb: usize, command: &mut Command) {
+    let mut about = clause.start..verb;
+    if says_nothing(command) {
+        take_participle(clause, about.clone());
+        date::drop_instead(clause, about.clone());
+        date::drop_from(clause, about.clone());
+        about = date::read(clause, about.clone(), command).unwrap_or(about);
+    }
+    let named = subject::read(clause, about.clone());
+    let named = named.or_else(|| says_date(command).then(|| target::one(clause, about)).flatten());
+    command.target = named.or(command.target.take());
+}
+
+fn says_date(command: &Command) -> bool {
+    command.when.is_some() || command.recurrence.is_some()
 }
 
 /// Says what is missing. A change without a name for its task ("change my reminder to 11pm") is about the one in hand.
@@ -102,7 +131,7 @@ fn finish(command: &mut Command, bare: bool) {
     }
 }
 
-fn says_nothing(command: &Command) -> bool {
+pub(crate) fn says_nothing(command: &Command) -> bool {
     command.title.is_none()
         && command.description.is_none()
         && command.when.is_none()
@@ -126,46 +155,11 @@ fn without_priority(clause: &Clause, range: Range<usize>) -> Range<usize> {
     range.start..at.unwrap_or(range.end).min(range.end)
 }
 
-/// "tag the report with work", "tag the report as work", "add the tag work to the report".
-fn tagged(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    if matches!(clause.before(range.start), "tag" | "tags" | "label") && clause.has(phrases!("add | put")) {
-        let Some((at, n)) = clause.seek(range.start, phrases!("to | on")) else { return range };
-        command.tags = names(clause, range.start..at);
-        return at + n..range.end;
-    }
-    if clause.at(range.start) == "#"
-        && let Some((at, n)) = clause.seek(range.start, phrases!("to"))
-    {
-        command.tags = names(clause, range.start..at);
-        return at + n..range.end;
-    }
-    if matches!(clause.at(range.start), "it" | "that" | "this") && clause.words.is_word(range.start + 1) {
-        let start = range.start + 1;
-        command.tags = names(clause, start + clause.phrase(start, phrases!("with | as")).unwrap_or(0)..range.end);
-        return range.start..start;
-    }
-    if let Some((at, n)) = clause.seek(range.start, phrases!("with | as | :")) {
-        command.tags = names(clause, at + n..range.end);
-        return range.start..at;
-    }
-    let hash = range.clone().find(|i| clause.at(*i) == "#").unwrap_or(range.end);
-    command.tags = names(clause, hash..range.end);
-    range.start..hash
-}
-
-fn names(clause: &Clause, range: Range<usize>) -> Vec<String> {
-    let of = |i: usize| if clause.words.is_quoted(i) { clause.words.inside(i) } else { clause.words.text(i..i + 1) };
-    let counts = |i: &usize| {
-        clause.words.is_quoted(*i)
-            || clause.words.is_word(*i) && !matches!(clause.at(*i), "and" | "the" | "tag" | "tags")
-    };
-    range.filter(counts).map(|i| of(i).to_owned()).collect()
-}
-
 /// "add ink to my reminder to order paper": what is added goes into the description.
 fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
     let Some(to) = intent::to_reminder(clause, range.start.saturating_sub(1)) else { return range };
     command.description = Some(clause.rest(range.start..to - 1)).filter(|text| !text.is_empty());
+    command.adds = command.description.is_some();
     to..range.end
 }
 
@@ -178,27 +172,6 @@ fn noted(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Ran
     range.start..text
 }
 
-/// "rename a to b": a "to" after a quoted name or a noun divides, else the first.
-fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    let dividers: Vec<usize> = range.clone().filter(|i| matches!(clause.at(*i), "to" | "as" | "into" | "→")).collect();
-    let quoted = |i: &&usize| i.checked_sub(1).is_some_and(|k| clause.words.is_quoted(k));
-    let after_name = |i: &&usize| {
-        let noun = clause.nouns_in(range.clone()).any(|noun| noun.noun != Noun::List && noun.end == **i);
-        noun && !clause.is_spent(range.start..**i)
-    };
-    let found = dividers.iter().find(quoted).or_else(|| dividers.iter().find(after_name)).or(dividers.first());
-    let Some(at) = found.copied() else {
-        let last = range.end.saturating_sub(1);
-        if last > range.start && clause.words.is_quoted(last) {
-            command.title = Some(clause.words.inside(last).to_owned());
-            return range.start..last;
-        }
-        return range;
-    };
-    command.title = Some(clause.rest(at + 1..range.end)).filter(|title| !title.is_empty());
-    range.start..at
-}
-
 /// "… instead of …": the old date goes, the new one stays.
 fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
     date::drop_instead(clause, range.clone());
@@ -206,7 +179,10 @@ fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> R
     if let Some(old) = first.filter(|_| matches!(clause.before(range.start), "of" | "than")) {
         clause.take(old);
     }
-    timing::apply(command, timing::choose(clause, range.clone(), range.start), clause.now);
+    let to = date::read(clause, range.clone(), command).filter(|_| command.when.is_some());
+    if to.is_none() {
+        timing::apply(command, timing::choose(clause, range.clone(), range.start), clause.now);
+    }
     let asks = phrases!("remind me | reminding me | alert me | alerting me | can you | please");
     for i in range.clone() {
         if let Some(n) = clause.phrase(i, asks) {
@@ -223,6 +199,13 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
     // A field that gets a value nobody can read ("priority to 5") is asked about; the task keeps its title.
     if !says_nothing(command) || field == Some(Kind::Value) {
         return range;
+    }
+    let retitled = title::replaced(clause, range.clone(), command)
+        .or_else(|| title::said(clause, range.clone(), command))
+        .or_else(|| title::instead(clause, range.clone(), command))
+        .or_else(|| title::added(clause, range.clone(), command));
+    if let Some(about) = retitled {
+        return about;
     }
     take_participle(clause, range.clone());
     command.priority = beside(clause, range.clone());
@@ -248,7 +231,7 @@ fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &m
         let to = range.clone().rfind(|i| matches!(clause.at(*i), "to" | "as" | "for"));
         return range.start..to.unwrap_or(range.end);
     }
-    if change == Change::Any { new_title(clause, range, command) } else { range }
+    if change == Change::Any { title::changed(clause, range, command) } else { range }
 }
 
 /// Takes "with high priority", "urgent and …", said beside another change.
@@ -264,7 +247,7 @@ fn beside(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
 /// Takes "needs to be changed", "has been moved": the words of a change that was told and not asked for.
 fn take_participle(clause: &mut Clause, range: Range<usize>) {
     const TOLD: Phrases = phrases!(
-        "should be | is now | should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
+        "got moved | got changed | got pushed | got rescheduled | got postponed | should be | is now | should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
          has changed | have changed | is changed | was changed | be changed | changed | needs changing | \
          needs to be pushed | needs to be moved | should be moved | has been moved | was moved | be moved | moved | \
          be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | \
@@ -273,37 +256,4 @@ fn take_participle(clause: &mut Clause, range: Range<usize>) {
     if let Some((at, n)) = clause.seek(range.start + 1, TOLD).filter(|(at, n)| at + n <= range.end) {
         clause.take(at..at + n);
     }
-}
-
-/// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
-fn new_title(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with" | ":") && clause.date_at(*i).is_none();
-    let dividers: Vec<usize> = range.clone().filter(divides).collect();
-    let noun = clause.noun_in(range.clone());
-    let named_before =
-        noun.is_some_and(|noun| (range.start..noun.at).any(|i| !crate::lexicon::is_article(clause.at(i))));
-    let at = match (noun, dividers.as_slice()) {
-        (_, []) => return range,
-        // "the reminder to call Bob" names a task: its first "to" does not divide.
-        (Some(noun), [first, rest @ ..]) if noun.noun == Noun::Reminder && *first == noun.end && !named_before => {
-            match rest.last() {
-                Some(last) => *last,
-                None => return range,
-            }
-        }
-        (Some(noun), _) if dividers.contains(&noun.end) => noun.end,
-        (_, [first, ..]) => *first,
-    };
-    let value = at
-        + 1
-        + clause
-            .phrase(at + 1, phrases!("also include | include | add | also | remind me to | say | read | be"))
-            .unwrap_or(0);
-    let title = clause.rest(value..range.end);
-    if clause.phrase(at + 1, phrases!("also include | include | add | also")).is_some() {
-        command.description = Some(title).filter(|text| !text.is_empty());
-    } else {
-        command.title = Some(title).filter(|title| !title.is_empty());
-    }
-    range.start..at
 }

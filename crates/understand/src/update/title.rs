@@ -1,0 +1,160 @@
+//! The new title of a task: "rename a to b", "a should be b", "b instead of a", and what is only to be added to it.
+
+use std::ops::Range;
+
+use crate::clause::Clause;
+use crate::intent;
+use crate::lexicon::{self, Noun};
+use crate::margins;
+use crate::phrases::{Phrases, phrases};
+use crate::reading::Command;
+use crate::target;
+use crate::timing;
+
+/// "rename a to b": a "to" after a quoted name or a noun divides, else the first.
+pub(super) fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    let dividers: Vec<usize> =
+        range.clone().filter(|i| matches!(clause.at(*i), "to" | "as" | "into" | "→" | ">")).collect();
+    let quoted = |i: &&usize| i.checked_sub(1).is_some_and(|k| clause.words.is_quoted(k));
+    let after_name = |i: &&usize| {
+        let noun = clause.nouns_in(range.clone()).any(|noun| noun.noun != Noun::List && noun.end == **i);
+        noun && !clause.is_spent(range.start..**i)
+    };
+    let found = dividers.iter().find(quoted).or_else(|| dividers.iter().find(after_name)).or(dividers.first());
+    let Some(at) = found.copied() else {
+        let last = range.end.saturating_sub(1);
+        if last > range.start && clause.words.is_quoted(last) {
+            command.title = Some(clause.words.inside(last).to_owned());
+            return range.start..last;
+        }
+        return range;
+    };
+    command.title = value(clause, at + 1..range.end);
+    range.start..at
+}
+
+/// What the words after the divider make of the title.
+fn value(clause: &Clause, range: Range<usize>) -> Option<String> {
+    const LEADS: Phrases = phrases!("remind me to | remind me about | remind me of | remind me that | say | read | be");
+    let end = if range.len() > 1 && clause.at(range.end - 1) == "instead" { range.end - 1 } else { range.end };
+    let mut start = range.start + clause.phrase(range.start, LEADS).unwrap_or(0);
+    let article = start + usize::from(lexicon::is_article(clause.at(start)));
+    if let Some(noun) = clause.noun_at(article).filter(|noun| noun.noun != Noun::List && noun.end < end) {
+        start = target::connective(clause, noun.end, end);
+    }
+    let last = clause.nouns_in(start + 1..end).find(|noun| noun.noun == Noun::Reminder && noun.end == end);
+    let range = margins::trimmed(clause, start..last.map_or(end, |noun| noun.at));
+    Some(clause.rest(range)).filter(|title| !title.is_empty())
+}
+
+/// "update a: it should say b", "change a so it reads b", "a should say b".
+pub(super) fn said(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    const SAYS: Phrases = phrases!(
+        "so it says | so it reads | so that it says | so that it reads | so it's | it should say | it should read | \
+         it should be called | it should be | should now say | should say | should read | should be called | \
+         should be renamed to | to be called | to say | to read | it's now called | is now called"
+    );
+    let (at, n) = clause.seek(range.start, SAYS).filter(|(at, n)| at + n < range.end)?;
+    let dated = clause.date_at(at + n).is_some_and(|found| found.tokens.end >= range.end);
+    let names = clause.at(at) == "to"
+        && clause.nouns_in(range.start..at).any(|noun| {
+            noun.end == at && (range.start..noun.at).all(|i| lexicon::is_article(clause.at(i)) || clause.is_taken(i))
+        });
+    if dated || names || clause.is_taken(at) {
+        return None;
+    }
+    // "instead of chicken it should say turkey on the buy chicken task"
+    let on = clause.nouns_in(at + n..range.end).find(|noun| noun.noun != Noun::List && noun.end == range.end);
+    let on = on.and_then(|noun| (at + n + 1..noun.at).find(|i| matches!(clause.at(*i), "on" | "in" | "for")));
+    command.title = value(clause, at + n..on.unwrap_or(range.end));
+    Some(on.map_or(range.start..at, |on| on + 1..range.end))
+}
+
+/// "replace a with b", "swap a for b".
+pub(super) fn replaced(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    if !matches!(clause.before(range.start), "replace" | "swap" | "switch" | "exchange" | "substitute") {
+        return None;
+    }
+    let divides = |i: &usize| match clause.at(*i) {
+        "with" | "by" => true,
+        "for" => {
+            matches!(clause.before(range.start), "swap" | "exchange") && clause.noun_at(i.saturating_sub(1)).is_none()
+        }
+        _ => false,
+    };
+    let at = (range.start + 1..range.end).filter(divides).find(|i| clause.date_at(*i).is_none())?;
+    if clause.date_at(at + 1).is_some_and(|found| found.tokens.end >= range.end) {
+        return None;
+    }
+    command.title = value(clause, at + 1..range.end);
+    Some(range.start..at)
+}
+
+/// "my reminder to buy pizza instead of pasta": what follows is what the task was called.
+pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    let (at, n) = clause.seek(range.start, phrases!("instead of | rather than"))?;
+    let old = at + n;
+    let other =
+        old >= range.end || clause.date_at(old).is_some() || crate::numbers::amount(clause.words, old).is_some();
+    if other || clause.noun_in(old..range.end).is_some() {
+        return None;
+    }
+    let noun = clause.noun_in(range.start..at).filter(|noun| noun.noun != Noun::List);
+    let start = match noun {
+        Some(noun) if noun.end < at && matches!(clause.at(noun.end), "to" | "for" | "about" | "that") => noun.end,
+        None if matches!(clause.at(range.start), "it" | "that" | "this") => range.start + 1,
+        _ => return None,
+    };
+    timing::apply(command, timing::choose(clause, start..range.end, start), clause.now);
+    let named = target::connective(clause, start, at);
+    command.title = value(clause, named..at);
+    command.title.is_some().then_some(old..range.end)
+}
+
+/// "… to include milk", "… and add milk", "… by adding milk": a part of what the task says, beside the rest.
+pub(super) fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    const ADDS: Phrases = phrases!(
+        "to also include | to include also | to include | to also add | to add | and add | and include | \
+         and also add | by adding | by including | to also | so it includes | so that it includes"
+    );
+    let (at, n) = clause.seek(range.start + 1, ADDS).filter(|(at, n)| at + n < range.end)?;
+    // "change the report to add a chart" names what is to be done only where nothing says that it is a task.
+    clause.noun_in(range.start..at)?;
+    if clause.date_at(at + n).is_some() {
+        return None;
+    }
+    let end = clause.phrase(range.end - 1, phrases!("too")).map_or(range.end, |_| range.end - 1);
+    let start = at + n + usize::from(matches!(clause.at(at + n), "also" | "to"));
+    command.description = Some(clause.rest(start..end)).filter(|text| !text.is_empty());
+    command.adds = command.description.is_some();
+    Some(range.start..at)
+}
+
+/// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
+pub(super) fn changed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    let Some(at) = divider(clause, &range) else { return range };
+    command.title = value(clause, at + 1..range.end).filter(|_| !is_lead_time(clause, at + 1));
+    range.start..at
+}
+
+fn divider(clause: &Clause, range: &Range<usize>) -> Option<usize> {
+    let divides = |i: &usize| matches!(clause.at(*i), "to" | "into" | "with" | ":") && clause.date_at(*i).is_none();
+    let dividers: Vec<usize> = range.clone().filter(divides).collect();
+    let first = *dividers.first()?;
+    let Some(noun) = clause.noun_in(range.clone()) else { return Some(first) };
+    let named = (range.start..noun.at).any(|i| !lexicon::is_article(clause.at(i)));
+    // "the reminder to call Bob" names a task: its first "to" does not divide.
+    if noun.noun == Noun::Reminder && !named && first == noun.end {
+        let doing = dividers.iter().skip(1).find(|i| intent::is_doing(clause, **i + 1));
+        return doing.or(dividers.last()).copied().filter(|at| *at != first);
+    }
+    let divided = dividers.contains(&noun.end) && (named || noun.noun == Noun::Reminder);
+    Some(if divided { noun.end } else { first })
+}
+
+/// "15 minutes before": when to speak up is no title.
+fn is_lead_time(clause: &Clause, i: usize) -> bool {
+    let Some((_, len)) = crate::numbers::amount(clause.words, i) else { return false };
+    let unit = phrases!("minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks");
+    unit.contains(clause.at(i + len))
+}
