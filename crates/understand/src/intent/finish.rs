@@ -2,7 +2,7 @@
 
 use model::task::Priority;
 
-use super::{Act, Guess, mood, past, verb_at};
+use super::{Act, Guess, mood, shape, state};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::lexicon;
@@ -159,7 +159,8 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
         let listing =
             matches!(clause.at(i), "completed" | "finished") && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
         let asked = clause.has(phrases!("remind me | be reminded")) || clause.words.at(clause.end) == "?";
-        let fits = !listing && !asked && !clause.is_foreign() && i + n < clause.end;
+        let tired = clause.before(i + n) == "with" && matches!(clause.at(i), "i'm" | "im" | "i" | "i've") && !is_finished_thing(clause, i + n);
+        let fits = !listing && !asked && !tired && !clause.is_foreign() && i + n < clause.end;
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
         return fits.then_some((Act::Complete(i + n, end), 0.85));
     }
@@ -167,49 +168,12 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "done" && number {
         return Some((Act::Complete(i + 1, clause.end), 0.8));
     }
-    already(clause, i).or_else(|| is_done(clause, i))
+    state::deed(clause, i).or_else(|| state::read(clause, i))
 }
 
-/// "I already paid the rent", "called mom": what was done names the task.
-fn already(clause: &Clause, i: usize) -> Guess {
-    const LEADS: Phrases = phrases!(
-        "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
-         we've | we have | we already | just | already"
-    );
-    let n = clause.phrase(i, LEADS).unwrap_or(0);
-    let sure = matches!(clause.before(i + n), "already" | "just");
-    let verb = clause.at(i + n);
-    let chore = past::is_chore(verb);
-    if !chore && !sure && !phrases!("removed | deleted | completed").contains(verb) {
-        return None;
-    }
-    let told = clause.has(phrases!("remind | alert | so | can you | could you | but | how | what | want"))
-        || !clause.dates.is_empty() && n == 0;
-    let past = chore && !told && clause.end - i <= 9 || sure && past::is_past(verb);
-    let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
-    // "paid" and its like need something that was paid, "called" somebody.
-    let object = i + n + 1 + past::particle(clause.at(i + n + 1));
-    let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && n > 0) && !clause.asked;
-    let named = clause.words.is_word(object) || clause.words.is_quoted(object);
-    let fits = fits && named;
-    let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural);
-    (fits && !listed).then_some((Act::Complete(object, clause.end), if sure { 0.68 } else { 0.62 }))
-}
-
-fn is_done(clause: &Clause, i: usize) -> Guess {
-    const ENDS: Phrases = phrases!(
-        "as done | as complete | as completed | as finished | is done | are done | is complete | are complete | is completed | are completed | is finished | \
-         are finished | was done | has been done | have been done | has been completed | have been completed | \
-         is already done | done"
-    );
-    const ASKS: Phrases = phrases!(
-        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | \
-         where | i | i've | you | you've | we | add | check | until | once | after"
-    );
-    if ASKS.contains(clause.at(i)) || verb_at(clause, i).is_some() {
-        return None;
-    }
-    let (at, _) = clause.seek(i + 1, ENDS).filter(|(at, n)| at + n == clause.end)?;
-    let long = clause.at(at) == "done" && at - i > 4;
-    (!long && !clause.is_foreign()).then_some((Act::Complete(i, at), 0.8))
+/// "I'm done with the dishes", "with packing"; not "with men", "with this conversation".
+fn is_finished_thing(clause: &Clause, i: usize) -> bool {
+    let talk = phrases!("you | this | life | people | men | women | him | her | them | conversation | chat | everything | it all | today | that");
+    let own = shape::is_definite(clause, i) || clause.at(i).ends_with("ing") || clause.end - i == 1;
+    own && (!talk.contains(clause.at(i)) || clause.has_noun()) && !clause.has(phrases!("conversation | relationship | chat"))
 }
