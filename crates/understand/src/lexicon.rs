@@ -41,7 +41,10 @@ pub(crate) enum Verb {
 
 const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Add, phrases!("add | append | insert | include | adding")),
-    (Verb::Put, phrases!("put | place | stick | throw | write | jot | note")),
+    (
+        Verb::Put,
+        phrases!("put | place | stick | throw | write | jot | note | pop | chuck | bung | whack | tack | slap | sling | putting"),
+    ),
     (
         Verb::Make,
         phrases!(
@@ -53,7 +56,7 @@ const VERBS: &[(Verb, Phrases)] = &[
         Verb::Remind,
         phrases!(
             "remind | alert | notify | nudge | ping | reming | remid | eemind | rmind | remine | remmind | reminding | \
-             rmnd | remnd | bug | pester | nag | rember"
+             rmnd | remnd | bug | pester | nag | warn"
         ),
     ),
     (

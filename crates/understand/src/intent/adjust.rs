@@ -36,12 +36,15 @@ fn dated(clause: &Clause, i: usize) -> bool {
 fn put_off(clause: &Clause, i: usize) -> Guess {
     const JOINED: Phrases = phrases!(
         "put off | put back | push back | push out | push off | hold off on | hold off | hold off with | set back | carry over | \
-         roll over | bring forward | pull forward | pull up | wait with | pull in | move up | move back | move out | \
+         roll over | bring forward | pull forward | wait with | pull in | move up | move back | move out | \
          move forward | put forward | putting off | pushing back | bump back | drag out | leave | kick | delay | slide"
     );
     const VERBS: Phrases =
         phrases!("put | push | set | bring | pull | carry | roll | hold | drag | kick | bump | move | shift | slide | leave | keep | save | park");
     const PARTS: Phrases = phrases!("off | back | forward | over | out | on | ahead | up | for | until | till");
+    if clause.at(i) == "pull" && clause.at(i + 1) == "up" {
+        return None;
+    }
     let apart = || {
         let (at, n) = clause.seek(i + 2, PARTS)?;
         let led = clause.phrase(at + n, phrases!("until | till | to | by | for | a | an | one | two | another")).is_some()
@@ -167,7 +170,7 @@ fn note(clause: &Clause, i: usize) -> Guess {
 
 /// "set the audit task to Friday noon", "put the appraisal task on Tuesday", "set the rent task to repeat monthly".
 fn set_to(clause: &Clause, i: usize) -> Guess {
-    if !matches!(clause.at(i), "set" | "put" | "have" | "let" | "schedule" | "get") || !shape::is_definite(clause, i + 1) {
+    if !matches!(clause.at(i), "set" | "put" | "have" | "let" | "schedule") || !shape::is_definite(clause, i + 1) {
         return None;
     }
     let entry = clause

@@ -88,6 +88,26 @@ pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
     (clause.has_noun() || last).then_some((Act::Delete(i + 1, clause.end), 0.9))
 }
 
+/// "close out the form", "wrap up the budget task", "resolve the test task", "put a tick next to the bread".
+pub(super) fn wrap_up(clause: &Clause, i: usize) -> Guess {
+    const TICK: Phrases = phrases!(
+        "put a tick next to | put a tick against | put a tick by | put a check next to | put a check mark next to | put a checkmark next to | \
+         put a line through | draw a line through | put a cross through | draw a line under"
+    );
+    const SURE: Phrases = phrases!("close out | close off | tick off | check off | cross off | mark off | sign off on | polish off");
+    const VERBS: Phrases = phrases!(
+        "close out | close off | close | wrap up | resolve | finalise | finalize | sign off | knock out | file away | finish off | finish up | \
+         archive | conclude"
+    );
+    if let Some(n) = clause.phrase(i, TICK).or_else(|| clause.phrase(i, SURE).filter(|n| shape::is_definite(clause, i + n))) {
+        return (i + n < clause.end && !clause.asked).then_some((Act::Complete(i + n, clause.end), 0.86));
+    }
+    let n = clause.phrase(i, VERBS)?;
+    let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
+    let entry = shape::has_task(clause, i + n..end) || clause.at(end.saturating_sub(1)) == "one";
+    (entry && !clause.asked && clause.dates.is_empty() && !clause.is_foreign()).then_some((Act::Complete(i + n, end), 0.82))
+}
+
 pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
     if clause.is_elsewhere() || clause.at(i) == "close" && !noun {
@@ -153,11 +173,12 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
          i've finished | i have completed | i've completed | i have done | i've done | i finished with | \
          i finished | i completed | i did | i'm done with | im done with | i am done with | i'm finished with | \
          i am finished with | we finished | we completed | all done with | done with | finished with | finished | \
-         completed | already finished | already completed | already did | already done | already complete | done :"
+         completed | finshed | complted | finised | i have finish | i finish | i've finish | task done - | task done : | task complete : | done - | done – | done — | finished - | finished : | completed : | i finally finished | i've finally finished | finally finished | finally done with | just now completed | just completed | just finished | knocked out | already finished | already completed | already did | already done | already complete | done :"
     );
     if let Some(n) = clause.phrase(i, DONE) {
         let listing =
-            matches!(clause.at(i), "completed" | "finished") && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
+            matches!(clause.at(i), "completed" | "finished") && clause.noun_in(i + n..clause.end.min(i + n + 3)).is_some_and(|noun| noun.plural) && !shape::is_definite(clause, i + n)
+            || matches!(clause.at(i), "completed" | "finished") && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
         let asked = clause.has(phrases!("remind me | be reminded")) || clause.words.at(clause.end) == "?";
         let tired = clause.before(i + n) == "with" && matches!(clause.at(i), "i'm" | "im" | "i" | "i've") && !is_finished_thing(clause, i + n);
         let fits = !listing && !asked && !tired && !clause.is_foreign() && i + n < clause.end;

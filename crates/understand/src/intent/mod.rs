@@ -36,6 +36,8 @@ pub(crate) enum Act {
     /// A question about one task.
     Check(usize, usize),
     Complete(usize, usize),
+    /// "done!": the task in hand.
+    Finished,
     Delete(usize, usize),
     Update(Change, usize, usize),
     /// A reminder for a task that exists.
@@ -66,7 +68,10 @@ fn asked_for(clause: &Clause) -> Guess {
     if first.is_some_and(|(_, confidence)| confidence >= SURE) {
         return first;
     }
+    let stated = first.filter(|(act, confidence)| *confidence >= 0.7 || !matches!(act, Act::Complete(..)));
     tail::read(clause)
+        .or(stated)
+        .or_else(|| first.and_then(|_| rest::later(clause)))
         .or(first)
         .or_else(|| question::read(clause))
         .or_else(|| rest::later(clause))
@@ -126,6 +131,7 @@ fn at(clause: &Clause, i: usize) -> Guess {
         .or_else(|| adjust::read(clause, i))
         .or_else(|| fixed::read(clause, i))
         .or_else(|| erase::read(clause, i))
+        .or_else(|| finish::wrap_up(clause, i))
         .or_else(|| finish::done(clause, i))
         .or_else(|| by_verb(clause, i))
 }

@@ -26,7 +26,7 @@ pub(super) fn is_chore(word: &str) -> bool {
 
 /// Participles that are not the past tense: "the letter is written".
 pub(super) fn is_participle(word: &str) -> bool {
-    is_chore(word) && !matches!(word, "took" | "wrote" | "ran" | "rang" | "spoke" | "talked" | "changed")
+    is_chore(word) && !matches!(word, "took" | "wrote" | "ran" | "rang" | "spoke" | "talked" | "changed" | "called" | "scheduled" | "applied" | "made" | "dropped" | "charged" | "tested")
         || phrases!("taken | written | run | rung | spoken | done | given | hung | built | read | caught | put")
             .contains(word)
 }
@@ -59,7 +59,7 @@ fn is_no_deed(word: &str) -> bool {
          pushed | need | feed | bed | red | speed | seed | indeed | hundred | weed | updated | renamed | expected | \
          planned | failed | laughed | cried | died | walked | guessed | figured | remembered | reminded | mentioned | \
          explained | believed | appreciated | preferred | followed | searched | dreamed | travelled | traveled | \
-         arrived | retired | divorced | graduated | joined | invited"
+         arrived | called | scheduled | wanted | extended | located | retired | divorced | graduated | joined | invited"
     )
     .contains(word)
 }

@@ -50,7 +50,7 @@ fn done_at(clause: &Clause, i: usize) -> Option<usize> {
 
 fn participle(clause: &Clause, i: usize) -> Option<usize> {
     let word = clause.at(i);
-    let deed = past::is_participle(word) || past::is_deed(word);
+    let deed = past::is_participle(word) || past::is_deed(word) && !past::is_chore(word);
     (deed && i < clause.end).then(|| 1 + past::particle(clause.at(i + 1)))
 }
 
@@ -118,6 +118,9 @@ fn bare(clause: &Clause, i: usize) -> Guess {
 
 /// "I already paid the rent", "called mom", "I managed to reach the landlord": what was done names the task.
 pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
+    if let Some(guess) = past_state(clause, i) {
+        return Some(guess);
+    }
     const LEADS: Phrases = phrases!(
         "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
          we've | we have | we already | just | already | ive | ive already | ive just | i finally | we finally | \
@@ -154,6 +157,29 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
     let named = clause.words.is_word(object) || clause.words.is_quoted(object);
     let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural) || clause.at(object) == "me";
     (fits && named && !listed).then_some((Act::Complete(object, before_comma(clause, object)), if sure { 0.68 } else { 0.62 }))
+}
+
+/// "done!", "yep did it", "finished": of the task in hand. "DONE - call the lawyer", "[x] book flights", "essay ✔".
+fn past_state(clause: &Clause, i: usize) -> Guess {
+    const ALONE: Phrases = phrases!(
+        "done | all done | finished | completed | did it | did that | i did it | i did that | done it | finished it | i'm done | im done | \
+         i finished it | i've done it | i've done that | got it done | i got that done | i got it done | done that | check | tick | \
+         job done | i finished | sorted | all sorted | consider it done | it's in the bag | i'm finished | done and dusted | just did it | \
+         just did that | just finished it | already did it | already did that | already done"
+    );
+    const MARKS: Phrases = phrases!("✔ | ✅ | ✓ | ☑");
+    let only = |at: usize| at >= clause.end || clause.date_at(at).is_some() && clause.dates.last().is_some_and(|found| found.tokens.end >= clause.end);
+    if clause.phrase(i, ALONE).is_some_and(|n| only(i + n)) && !clause.asked {
+        return Some((Act::Finished, 0.75));
+    }
+    let boxed = clause.words.before(i) == "]" || clause.at(i) == "x" && clause.at(i + 1) == "]";
+    if boxed && (clause.opening..i + 2).any(|k| clause.words.at(k) == "x") {
+        return Some((Act::Complete(i + if clause.at(i) == "x" { 2 } else { 0 }, clause.end), 0.8));
+    }
+    let mark = (i..=clause.end.min(clause.words.len())).find(|k| MARKS.contains(clause.words.at(*k)))?;
+    let about = if mark == i { i + 1..clause.end } else { i..mark.min(clause.end) };
+    let fits = !about.is_empty() && super::verb_at(clause, i).is_none() && !super::is_doing(clause, about.start) || mark == i;
+    (fits && !clause.asked && about.len() <= 7).then_some((Act::Complete(about.start, about.end), 0.75))
 }
 
 fn before_comma(clause: &Clause, from: usize) -> usize {
