@@ -41,6 +41,9 @@ fn carry_out(clause: &mut Clause, guess: Guess) -> Command {
     match guess {
         None => unknown(clause),
         Some((Act::Undo, confidence)) => Command::new(Intent::Undo, confidence),
+        Some((Act::Finished, confidence)) => {
+            Command { target: Some(Target::It), ..Command::new(Intent::CompleteTask, confidence) }
+        }
         Some((Act::Create(form, body), confidence)) => create::read(clause, body, form, confidence),
         Some((Act::List(body), confidence)) => list(clause, body, confidence),
         Some((Act::Check(from, to), confidence)) => check(clause, from, to, confidence),

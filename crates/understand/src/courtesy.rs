@@ -58,15 +58,17 @@ pub(crate) fn after(words: &Words, start: usize, end: usize) -> usize {
         }
         if !words.is_word(i) && !words.is_quoted(i) || is_please(words.at(i)) {
             i += 1;
-        } else if let Some(n) =
-            words.phrase(i, OPENINGS).filter(|n| i + n <= end && !opening_is_content(words, i, *n, end))
-        {
+        } else if let Some(n) = opening(words, i).filter(|n| i + n <= end && !opening_is_content(words, i, *n, end)) {
             i += n;
         } else {
             break;
         }
     }
     i
+}
+
+fn opening(words: &Words, i: usize) -> Option<usize> {
+    words.phrase(i, OPENINGS).max(words.phrase(i, lexicon::SOFTENERS))
 }
 
 /// Openings that mean something by themselves: "I need a reminder", "next task", "list to …".
@@ -77,6 +79,7 @@ fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
         "next" | "first" | "finally" | "second" | "third" | "last" | "lastly" | "secondly" | "thirdly" | "firstly" => {
             words.at(i + 1) != "," && !is_command(words.at(i + 1))
         }
+        "mind" | "why" => !words.at(i + n).ends_with("ing") && words.at(i) == "mind",
         "if" | "when" => i + n >= end || words.at(i + n) != "," && words.at(i) == "when",
         "to" => lexicon::verb(words.at(i + 1)).is_none(),
         _ => i + n >= end,

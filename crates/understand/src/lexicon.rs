@@ -41,7 +41,12 @@ pub(crate) enum Verb {
 
 const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Add, phrases!("add | append | insert | include | adding")),
-    (Verb::Put, phrases!("put | place | stick | throw | write | jot | note")),
+    (
+        Verb::Put,
+        phrases!(
+            "put | place | stick | throw | write | jot | note | pop | chuck | bung | whack | tack | slap | sling | putting"
+        ),
+    ),
     (
         Verb::Make,
         phrases!(
@@ -51,13 +56,17 @@ const VERBS: &[(Verb, Phrases)] = &[
     ),
     (
         Verb::Remind,
-        phrases!("remind | alert | notify | nudge | ping | reming | remid | eemind | rmind | remine | remmind"),
+        phrases!(
+            "remind | alert | notify | nudge | ping | reming | remid | eemind | rmind | remine | remmind | reminding | \
+             rmnd | remnd | bug | pester | nag | warn"
+        ),
     ),
     (
         Verb::Show,
         phrases!(
             "show | list | display | view | see | read | tell | find | get | pull | open | bring | search | look | \
-             review | hear | know | access | gather | inform | repeat | describe | recite | print | fetch | retrieve"
+             review | hear | know | access | gather | inform | repeat | describe | recite | print | fetch | retrieve | \
+             showing | listing | reading | pull up"
         ),
     ),
     (
@@ -65,12 +74,15 @@ const VERBS: &[(Verb, Phrases)] = &[
         phrases!(
             "delete | remove | cancel | erase | clear | drop | discard | trash | eliminate | wipe | dismiss | \
              scrap | purge | empty | deactivate | disable | deleting | removing | canceling | nix | destroy | \
-             discontinue | kill | junk | scrub | stop | undo | void | silence"
+             discontinue | kill | junk | scrub | stop | undo | void | silence | clearing | dropping"
         ),
     ),
-    (Verb::Take, phrases!("take")),
-    (Verb::Complete, phrases!("complete | finish | close")),
-    (Verb::Mark, phrases!("mark | check | tick | cross | scratch | strike")),
+    (Verb::Take, phrases!("take | taking")),
+    (Verb::Complete, phrases!("complete | finish | close | completing")),
+    (
+        Verb::Mark,
+        phrases!("mark | check | tick | cross | scratch | strike | marking | ticking | crossing | makr | tik"),
+    ),
     (
         Verb::Change,
         phrases!(
@@ -78,16 +90,22 @@ const VERBS: &[(Verb, Phrases)] = &[
              amend | prioritize | prioritise | changing | updating | extend | convert"
         ),
     ),
-    (Verb::Rename, phrases!("rename | retitle | reword")),
+    (Verb::Rename, phrases!("rename | retitle | reword | renaming | rephrase")),
     (
         Verb::Move,
         phrases!(
             "move | postpone | reschedule | push | delay | shift | bump | snooze | defer | moving | reset | \
-             rescheduled | transfer"
+             rescheduled | transfer | pushing | postponing | rescheduling | shifting | bumping | prepone | advance | pospone"
         ),
     ),
-    (Verb::Tag, phrases!("tag | label")),
-    (Verb::Reopen, phrases!("reopen | uncheck | untick | unmark | uncomplete | restore")),
+    (Verb::Tag, phrases!("tag | label | retag | tagging | relabel | categorise | categorize")),
+    (
+        Verb::Reopen,
+        phrases!(
+            "reopen | uncheck | untick | unmark | uncomplete | restore | un-tick | un-check | \
+         un-complete | unfinish"
+        ),
+    ),
 ];
 
 const VERB_WORDS: Meanings<Verb> = meanings!(Verb, VERBS);
@@ -183,7 +201,7 @@ fn is_reminder(word: &str) -> bool {
         && word != "remainder"
         && word != "remainders"
         && (resembles(word, "reminder") || resembles(word, "reminders"))
-        && !matches!(word, "remind" | "reminded" | "reminding")
+        && !matches!(word, "remind" | "reminded" | "reminds" | "rename" | "render" | "reminding")
 }
 
 /// "to do" is a noun where an article or its like stands before it or nothing that can be done follows.
@@ -195,6 +213,24 @@ fn to_do(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     );
     (before.is_empty() || article.contains(before)).then_some((Noun::Task, 2, false))
 }
+
+/// What softens a request or leads up to it; a command begins after it.
+pub(crate) const SOFTENERS: Phrases = phrases!(
+    "how about | any chance you could | any chance you can | any chance of | is there any chance you could | \
+     it would be great if you could | it would be great if you | it would be nice if you could | it'd be great if you could | \
+     it'd be great if you | it'd be nice if you could | it would help if you could | i'd be grateful if you would | \
+     i'd be grateful if you could | i would be grateful if you could | i'd appreciate it if you could | \
+     i'd appreciate it if you would | i would appreciate it if you could | feel free to | i think we can | \
+     i think we should | i think you can | i think i should | i guess we can | i guess you can | i guess i should | \
+     i suppose we can | i suppose i should | i reckon we can | i'd say | i'd love you to | why don't you | why not | \
+     maybe | perhaps | quickly | hmm | hm | phew | yup | yep | ugh | argh | gosh | right , | thanks , | thank you , | \
+     good morning , | good evening , | morning , | mind | do you mind | would you be so kind as to | be a dear and | \
+     wait no | wait | hang on | oh wait | actually no | on second thought | on second thoughts | come to think of it | \
+     by the way | btw | fyi | anyway | anyways | so yeah | as well as that , | plus | oh and | oh yeah | before i forget , | \
+     before i forget | while i remember | while i think of it | while you're at it | real quick | unfortunately | \
+     apparently | turns out | looks like | good news | bad news | sorry about this but | it turns out | sorry but | \
+     we can | we could | ok so | okay so | yes please | hey so | i meant to say | i think"
+);
 
 pub(crate) fn is_article(word: &str) -> bool {
     phrases!(

@@ -2,7 +2,7 @@
 
 use model::task::Priority;
 
-use super::{Act, Guess, mood, past, verb_at};
+use super::{Act, Guess, mood, shape, state};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::lexicon;
@@ -94,6 +94,30 @@ pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
     (clause.has_noun() || last).then_some((Act::Delete(i + 1, clause.end), 0.9))
 }
 
+/// "close out the form", "wrap up the budget task", "resolve the test task", "put a tick next to the bread".
+pub(super) fn wrap_up(clause: &Clause, i: usize) -> Guess {
+    const TICK: Phrases = phrases!(
+        "put a tick next to | put a tick against | put a tick by | put a check next to | put a check mark next to | put a checkmark next to | \
+         put a line through | draw a line through | put a cross through | draw a line under"
+    );
+    const SURE: Phrases =
+        phrases!("close out | close off | tick off | check off | cross off | mark off | sign off on | polish off");
+    const VERBS: Phrases = phrases!(
+        "close out | close off | close | wrap up | resolve | finalise | finalize | sign off | knock out | file away | finish off | finish up | \
+         archive | conclude"
+    );
+    if let Some(n) =
+        clause.phrase(i, TICK).or_else(|| clause.phrase(i, SURE).filter(|n| shape::is_definite(clause, i + n)))
+    {
+        return (i + n < clause.end && !clause.asked).then_some((Act::Complete(i + n, clause.end), 0.86));
+    }
+    let n = clause.phrase(i, VERBS)?;
+    let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
+    let entry = shape::has_task(clause, i + n..end) || clause.at(end.saturating_sub(1)) == "one";
+    (entry && !clause.asked && clause.dates.is_empty() && !clause.is_foreign())
+        .then_some((Act::Complete(i + n, end), 0.82))
+}
+
 pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
     if clause.is_elsewhere() || clause.at(i) == "close" && !noun {
@@ -159,13 +183,19 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
          i've finished | i have completed | i've completed | i have done | i've done | i finished with | \
          i finished | i completed | i did | i'm done with | im done with | i am done with | i'm finished with | \
          i am finished with | we finished | we completed | all done with | done with | finished with | finished | \
-         completed | already finished | already completed | already did | already done | already complete | done :"
+         completed | finshed | complted | finised | i have finish | i finish | i've finish | task done - | task done : | task complete : | done - | done – | done — | finished - | finished : | completed : | i finally finished | i've finally finished | finally finished | finally done with | just now completed | just completed | just finished | knocked out | already finished | already completed | already did | already done | already complete | done :"
     );
     if let Some(n) = clause.phrase(i, DONE) {
-        let listing =
-            matches!(clause.at(i), "completed" | "finished") && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
+        let listing = matches!(clause.at(i), "completed" | "finished")
+            && clause.noun_in(i + n..clause.end.min(i + n + 3)).is_some_and(|noun| noun.plural)
+            && !shape::is_definite(clause, i + n)
+            || matches!(clause.at(i), "completed" | "finished")
+                && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
         let asked = clause.has(phrases!("remind me | be reminded")) || clause.words.at(clause.end) == "?";
-        let fits = !listing && !asked && !clause.is_foreign() && i + n < clause.end;
+        let tired = clause.before(i + n) == "with"
+            && matches!(clause.at(i), "i'm" | "im" | "i" | "i've")
+            && !is_finished_thing(clause, i + n);
+        let fits = !listing && !asked && !tired && !clause.is_foreign() && i + n < clause.end;
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
         return fits.then_some((Act::Complete(i + n, end), 0.85));
     }
@@ -173,49 +203,15 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "done" && number {
         return Some((Act::Complete(i + 1, clause.end), 0.8));
     }
-    already(clause, i).or_else(|| is_done(clause, i))
+    state::deed(clause, i).or_else(|| state::read(clause, i))
 }
 
-/// "I already paid the rent", "called mom": what was done names the task.
-fn already(clause: &Clause, i: usize) -> Guess {
-    const LEADS: Phrases = phrases!(
-        "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
-         we've | we have | we already | just | already"
+/// "I'm done with the dishes", "with packing"; not "with men", "with this conversation".
+fn is_finished_thing(clause: &Clause, i: usize) -> bool {
+    let talk = phrases!(
+        "you | this | life | people | men | women | him | her | them | conversation | chat | everything | it all | today | that"
     );
-    let n = clause.phrase(i, LEADS).unwrap_or(0);
-    let sure = matches!(clause.before(i + n), "already" | "just");
-    let verb = clause.at(i + n);
-    let chore = past::is_chore(verb);
-    if !chore && !sure && !phrases!("removed | deleted | completed").contains(verb) {
-        return None;
-    }
-    let told = clause.has(phrases!("remind | alert | so | can you | could you | but | how | what | want"))
-        || !clause.dates.is_empty() && n == 0;
-    let past = chore && !told && clause.end - i <= 9 || sure && past::is_past(verb);
-    let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
-    // "paid" and its like need something that was paid, "called" somebody.
-    let object = i + n + 1 + past::particle(clause.at(i + n + 1));
-    let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && n > 0) && !clause.asked;
-    let named = clause.words.is_word(object) || clause.words.is_quoted(object);
-    let fits = fits && named;
-    let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural);
-    (fits && !listed).then_some((Act::Complete(object, clause.end), if sure { 0.68 } else { 0.62 }))
-}
-
-fn is_done(clause: &Clause, i: usize) -> Guess {
-    const ENDS: Phrases = phrases!(
-        "as done | as complete | as completed | as finished | is done | are done | is complete | are complete | is completed | are completed | is finished | \
-         are finished | was done | has been done | have been done | has been completed | have been completed | \
-         is already done | done"
-    );
-    const ASKS: Phrases = phrases!(
-        "what | what's | which | is | are | when | how | show | list | who | if | mark | get | has | have | why | \
-         where | i | i've | you | you've | we | add | check | until | once | after"
-    );
-    if ASKS.contains(clause.at(i)) || verb_at(clause, i).is_some() {
-        return None;
-    }
-    let (at, _) = clause.seek(i + 1, ENDS).filter(|(at, n)| at + n == clause.end)?;
-    let long = clause.at(at) == "done" && at - i > 4;
-    (!long && !clause.is_foreign()).then_some((Act::Complete(i, at), 0.8))
+    let own = shape::is_definite(clause, i) || clause.at(i).ends_with("ing") || clause.end - i == 1;
+    own && (!talk.contains(clause.at(i)) || clause.has_noun())
+        && !clause.has(phrases!("conversation | relationship | chat"))
 }

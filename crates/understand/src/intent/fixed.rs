@@ -85,8 +85,15 @@ fn remember(clause: &Clause, i: usize) -> Guess {
          note that i need to | make sure i don't forget to | make sure i remember to | make sure i | \
          keep in mind to | be reminded to | be reminded of | be reminded about | be reminded that | be reminded | \
          i need reminding to | i need reminding about | i need reminding | i need help remembering to | \
-         i would like to be reminded | need reminding to"
+         i would like to be reminded | need reminding to | never let me forget to | never let me forget | don't let me miss | \
+         dont let me miss | help me to remember to | help me to remember that | help me to remember | me to remember to | me to remember that | \
+         ensure i'm reminded of | ensure i'm reminded to | make sure i'm reminded of | make sure i'm reminded to | ensure i remember to | ensure i | \
+         mustn't forget to | mustn't forget | must not forget to | must not forget | i must not forget | i mustn't forget | i must remember to | must remember to | \
+         rember to | remeber to | rememeber to | give me a nudge to | give me a shout to | give me a nudge about | give me a shout about"
     );
+    if let Some(guess) = nudge(clause, i) {
+        return Some(guess);
+    }
     let n = clause.phrase(i, REMEMBER)?;
     if verb_at(clause, i + n) == Some(Verb::Remind) && clause.at(i + n + 1) == "me" {
         return super::at(clause, i + n);
@@ -97,6 +104,25 @@ fn remember(clause: &Clause, i: usize) -> Guess {
         return Some((Act::Create(Form::Preamble, at + 2), 0.85));
     }
     Some((Act::Create(Form::Rest, i + n), 0.92))
+}
+
+/// "give me a nudge at five to ring the surgery", "drop me a line an hour before the interview task".
+fn nudge(clause: &Clause, i: usize) -> Guess {
+    const NUDGES: Phrases = phrases!(
+        "give me a nudge | give me a shout | give me a heads up | give me a heads-up | give me a ping | give me a buzz | give me a prod | \
+         give me a poke | drop me a line | send me a nudge | send me a ping | send me a heads up | let me know when it's time to | \
+         hit me up | tap me on the shoulder | shoot me a reminder | give us a shout | give me a warning"
+    );
+    let n = clause.phrase(i, NUDGES)?;
+    let told = clause.seek(i + n, phrases!("to | about | that | before | for")).is_some();
+    let task = clause
+        .seek(i + n, phrases!("before"))
+        .is_some_and(|(at, _)| clause.nouns_in(at..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural));
+    if task {
+        return Some((Act::Remind(i + n), 0.85));
+    }
+    (told && !clause.asked || told && clause.dates.first().is_some())
+        .then_some((Act::Create(Form::Remind, i + n), 0.88))
 }
 
 fn gone(clause: &Clause, i: usize) -> Guess {
@@ -117,7 +143,8 @@ fn gone(clause: &Clause, i: usize) -> Guess {
     let sure =
         if off { reminder } else { clause.has_noun() || matches!(last, "me" | "reminded") || clause.at(i) == "get" };
     let lead = clause.phrase(i + n, phrases!("to be reminded | to | about | of | a | any")).unwrap_or(0);
-    let told = matches!(last, "me" | "reminded");
+    let told = matches!(last, "me" | "reminded") && (clause.words.is_word(i + n) || clause.words.is_quoted(i + n));
+    let sure = sure && (told || !matches!(last, "me" | "reminded"));
     (sure && (told || !clause.is_foreign())).then_some((Act::Delete(i + n + lead, clause.end), 0.85))
 }
 
@@ -135,7 +162,12 @@ fn label(clause: &Clause, i: usize) -> Guess {
     }
     let labels = phrases!(
         "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | \
-         new todo | new to-do | new to do | new reminder | todo | to-do"
+         new todo | new to-do | new to do | new reminder | todo | to-do | to-do - | to do - | capture : | inbox : | someday : | next action : | \
+         next one : | new one : | another one : | memo : | errand : | idea : | groceries : | shopping : | shopping list : | title : | note to self : | \
+         one more : | new entry : | make a new entry : | new item : | item : | chore : | bucket list : | another one for the list : | \
+         one more for the list : | on the list : | for the list : | missing from the list : | possibly worth adding : | to add : | \
+         groceries to add : | things to add : | next task : | first task : | one more thing : | one thing : | also : | to buy : | capture this : | \
+         a job for the list : | i have a job for the list : | no date , just add it : | new one"
     );
     let n = clause.phrase(i, labels)?;
     let bare = clause.words.is_word(i + 1)

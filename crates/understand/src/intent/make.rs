@@ -15,13 +15,18 @@ const INSTEAD: crate::phrases::Phrases = phrases!("instead of | rather than | in
 pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
     let who = clause.at(i + 1);
     let nobody = matches!(who, "to" | "about" | "of" | "that" | "i");
-    let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee") || nobody;
+    let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee" | "mr") || nobody;
+    if is_likeness(clause, i) {
+        return None;
+    }
     let body = i + if me && !nobody { 2 } else { 1 };
-    if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping") && !can_be_alert(clause, i, me) {
+    if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping" | "bug" | "pester" | "nag" | "warn")
+        && !can_be_alert(clause, i, me)
+    {
         return None;
     }
     if asks_back(clause, body) {
-        return Some((Act::List(body), 0.8));
+        return is_own(clause, body).then_some((Act::List(body), 0.8));
     }
     if clause.has(INSTEAD) || not_then(clause) {
         return Some((Act::Update(Change::Instead, body, clause.end), 0.85));
@@ -30,6 +35,31 @@ pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
         return Some((Act::Remind(body), 0.9));
     }
     Some(if me { (Act::Create(Form::Remind, body), 0.97) } else { (Act::Create(Form::RemindOther, body), 0.85) })
+}
+
+/// "you remind me of my uncle", "she always used to remind me": a remark about somebody.
+fn is_likeness(clause: &Clause, i: usize) -> bool {
+    let asked = (clause.opening..i).any(|k| {
+        matches!(
+            clause.words.at(k),
+            "can" | "could" | "will" | "would" | "please" | "should" | "must" | "need" | "want" | "if"
+        )
+    });
+    let before = clause.words.before(i);
+    let who = matches!(before, "you" | "he" | "she" | "they" | "always" | "photos" | "pictures") && !asked;
+    let like = who && clause.at(i + 2) == "of";
+    like || clause.has(phrases!("always | used to | of how | i know"))
+        && (matches!(before, "to" | "always" | "never" | "you") && !asked)
+        || matches!(before, "always" | "constantly")
+}
+
+/// Whether what is asked back is one's own: "remind me what I have to do", not "what the capital of Peru is".
+fn is_own(clause: &Clause, body: usize) -> bool {
+    let own = clause.seek(
+        body,
+        phrases!("i | my | me | we | our | i'm | i've | due | to do | left | next | on my | is on | today | tomorrow"),
+    );
+    own.is_some() || clause.has_noun()
 }
 
 /// "alert me at 5", "alert Bob an hour before …"; not "alert me if it rains".
@@ -59,9 +89,14 @@ fn not_then(clause: &Clause) -> bool {
 
 /// "about the milk task", "every 30 minutes about …, 3 times".
 fn for_existing(clause: &Clause, body: usize) -> bool {
-    let Some((at, n)) = clause.seek(body, phrases!("about | of | for")) else { return false };
+    let Some((at, n)) = clause.seek(body, phrases!("about | of | for | abt | before | re")) else { return false };
     let before_to = clause.seek(body, phrases!("to")).is_none_or(|(to, _)| to > at);
     let named = clause.nouns_in(at + n..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural);
+    let placed = clause.phrase(at + n, phrases!("number | # | the first one | the second one | the third one | the last one | the first | the second | the third | the last one | the top one | the bottom one"));
+    let placed = placed.is_some_and(|len| {
+        let after = at + n + len + usize::from(matches!(clause.at(at + n), "number" | "#"));
+        after >= clause.end || clause.date_at(after).is_some() || !clause.words.is_word(after)
+    });
     let repeats = |minutely: bool| {
         let fits = |frequency| !minutely || frequency == Frequency::Minutely;
         clause.dates.iter().any(|found| found.parts.repeat.as_ref().is_some_and(|repeat| fits(repeat.frequency)))
@@ -70,7 +105,7 @@ fn for_existing(clause: &Clause, body: usize) -> bool {
         let after = at + n + len;
         after == clause.end || clause.date_at(after).is_some()
     });
-    before_to && (named || it || repeats(true) || clause.has(phrases!("times")) && repeats(false))
+    before_to && (named || it || placed || repeats(true) || clause.has(phrases!("times")) && repeats(false))
 }
 
 pub(super) fn add(clause: &Clause, i: usize) -> Guess {
@@ -89,6 +124,12 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
         && clause.at(after + 2) != "self"
     {
         return Some((Act::Update(Change::Note, after + 2, clause.end), 0.85));
+    }
+    if let Some(noun) = reminder_for_task(clause, i) {
+        return Some((Act::Remind(noun), 0.86));
+    }
+    if after + 1 >= clause.end && matches!(clause.at(after), "tag" | "label" | "tags") {
+        return Some((Act::Update(Change::Tags, after + 1, clause.end), 0.8));
     }
     if to_reminder(clause, i).is_some() {
         return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
@@ -113,11 +154,27 @@ pub(crate) fn to_reminder(clause: &Clause, i: usize) -> Option<usize> {
     clause.noun_in(i..to).is_none().then_some(to + 1)
 }
 
+/// "a reminder to the visa task for Monday", "a reminder on the laundry task": where the name of the task begins.
+pub(super) fn reminder_for_task(clause: &Clause, i: usize) -> Option<usize> {
+    let noun =
+        clause.noun_in(i + 1..clause.end.min(i + 5)).filter(|noun| noun.noun == Noun::Reminder && !noun.plural)?;
+    let lead = clause.phrase(noun.end, phrases!("to | on | for | onto | about"))?;
+    let from = noun.end + lead;
+    let definite = matches!(clause.at(from), "the" | "my" | "that" | "this") || clause.noun_at(from).is_some();
+    let task = clause.nouns_in(from..clause.end.min(from + 8)).find(|noun| noun.noun == Noun::Task && !noun.plural)?;
+    let straight = !(from..task.at).any(|k| matches!(clause.at(k), "to" | "for" | "about"));
+    (definite && straight && matches!(clause.at(task.at), "task" | "todo" | "to-do" | "item")).then_some(from)
+}
+
 pub(super) fn put(clause: &Clause, i: usize) -> Guess {
     if tags::spoken(clause, i + 1, tags::ONTO).is_some() {
         return Some((Act::Update(Change::Tags, i + 1, clause.end), 0.88));
     }
-    let on_list = clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into")) || clause.at(i) == "note");
+    if let Some(noun) = reminder_for_task(clause, i) {
+        return Some((Act::Remind(noun), 0.86));
+    }
+    let on_list =
+        clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into | down")) || clause.at(i) == "note");
     if on_list && clause.at(i + 1) != "that" {
         let near = clause.noun_in(i + 1..clause.end.min(i + 5));
         let reminder =
@@ -127,8 +184,16 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
     }
     let down = phrases!(
         "write down that i need to | write down to | write down | jot down to | jot down | put down to | put down | \
-         note down to | note down"
+         note down to | note down | note that i have to | note that i need to | note that | put me down for | write this down | take this down"
     );
+    // "put 'defrost the turkey' down for the 23rd", "pop eggs down for Friday".
+    let low = clause
+        .seek(i + 2, phrases!("down for | down on | in for | on for"))
+        .filter(|(at, n)| clause.date_at(at + n).is_some() || clause.date_at(at + n - 1).is_some());
+    if let Some((at, _)) = low.filter(|_| !clause.is_elsewhere() && !clause.has(INSTEAD)) {
+        let definite = matches!(clause.at(i + 1), "the" | "my" | "that" | "it");
+        return (!definite && at > i + 1).then_some((Act::Create(Form::Add, i + 1), 0.7));
+    }
     Some((Act::Create(Form::Rest, i + clause.phrase(i, down)?), 0.75))
 }
 
@@ -163,6 +228,9 @@ fn made_of_noun(clause: &Clause, i: usize) -> Guess {
     }
     if noun.noun == Noun::List {
         return of_list(clause, i, noun);
+    }
+    if let Some(from) = reminder_for_task(clause, i) {
+        return Some((Act::Remind(from), 0.88));
     }
     if about_task(clause, noun.end) {
         return Some((Act::Remind(noun.end), 0.88));

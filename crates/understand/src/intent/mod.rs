@@ -2,15 +2,23 @@
 //!
 //! The first command in the clause governs: what comes after "remind me to" is a title, whatever verbs stand in it.
 
+mod adjust;
+mod asks;
 mod change;
+mod erase;
 mod finish;
 mod fixed;
 mod make;
 pub(crate) mod model;
 mod mood;
+mod need;
 mod past;
 mod question;
 mod rest;
+mod shape;
+mod state;
+mod tail;
+mod told;
 
 use crate::clause::Clause;
 use crate::create::Form;
@@ -19,7 +27,7 @@ use crate::phrases::{Phrases, phrases};
 use crate::update::Change;
 pub(crate) use make::to_reminder;
 use model::Verdict;
-pub(crate) use rest::is_doing;
+pub(crate) use need::is_doing;
 
 /// What is asked, and the tokens its object lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +38,8 @@ pub(crate) enum Act {
     /// A question about one task.
     Check(usize, usize),
     Complete(usize, usize),
+    /// "done!": the task in hand.
+    Finished,
     Delete(usize, usize),
     Update(Change, usize, usize),
     /// A reminder for a task that exists.
@@ -56,26 +66,69 @@ pub(crate) fn by_rules(clause: &Clause) -> Guess {
     mood::check(clause).or_else(|| asked_for(clause))
 }
 
+/// A command that stands first and is as sure as this is not looked behind.
+const SURE: f64 = 0.86;
+
 fn asked_for(clause: &Clause) -> Guess {
-    at(clause, clause.start)
+    let first = at(clause, clause.start);
+    if first.is_some_and(|(_, confidence)| confidence >= SURE) {
+        return first;
+    }
+    let stated = first.filter(|(act, confidence)| *confidence >= 0.7 || !matches!(act, Act::Complete(..)));
+    tail::read(clause)
+        .or(stated)
+        .or_else(|| first.and_then(|_| rest::later(clause)))
+        .or(first)
         .or_else(|| question::read(clause))
         .or_else(|| rest::later(clause))
+        .or_else(|| told::read(clause))
         .or_else(|| rest::without_verb(clause))
-        .or_else(|| rest::errand(clause))
+        .or_else(|| question::later(clause))
+        .or_else(|| asks::fragment(clause))
+        .or_else(|| need::read(clause))
+        .or_else(|| rest::of_list(clause))
 }
 
 fn is_undo(clause: &Clause) -> bool {
     const UNDO: Phrases = phrases!(
-        "undo | undo that | undo it | undo this | undo the last change | undo my last change | \
-         undo the last action | undo last change | undo the last one | undo last | undo my last action | \
-         undo the deletion | undo delete | undo what you just did | undo what i just did | take that back | \
-         take it back | revert that | revert it | revert | revert the last change | revert my last change | \
-         revert last change | roll that back | roll back | rollback | roll it back | put it back | bring it back | \
-         restore it | reverse that | reverse the last change | i didn't mean that | scratch that | \
-         i did not mean that | go back"
+        "take that back | take it back | put it back | bring it back | restore it | scratch that | go back | rollback | roll back | \
+         roll that back | roll it back | i didn't mean that | i did not mean that | i didn't mean to do that | ctrl z | ctrl-z | \
+         ctrl + z | control z | cmd z | cmd + z | put it back how it was | put it back the way it was | put that back | \
+         bring that back | change it back | go back to how it was | put everything back | unding that | undelete | undelete it | \
+         undelete that | reverse that | reverse it | never do that again undo | that was a mistake , undo"
     );
-    let undo = clause.at(clause.start) == "undo" && !clause.has_noun();
-    undo || clause.phrase(clause.start, UNDO).is_some_and(|n| clause.start + n == clause.end)
+    let start = clause.start;
+    let closed = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);
+    closed || undoes(clause, start) || undone_later(clause)
+}
+
+/// "undo that", "revert the last thing you did"; not "undo the last paragraph in my document".
+fn undoes(clause: &Clause, i: usize) -> bool {
+    const WHAT: Phrases = phrases!(
+        "that | it | this | last | the last | my last | your last | the previous | what | everything | all of that | all that | the deletion | \
+         the delete | delete | the change | the changes | that last | the most recent | the edit | my previous | previous"
+    );
+    let verb = phrases!("undo | revert | reverse | unwind").contains(clause.at(i));
+    let alone = i + 1 >= clause.end && matches!(clause.at(i), "undo" | "revert");
+    let other = clause.has(phrases!(
+        "document | paragraph | code | commit | file | photo | word doc | sentence | slide | car | image | edit in"
+    ));
+    verb && !other && (alone || clause.phrase(i + 1, WHAT).is_some() || clause.at(i) == "undo") && !clause.has_noun()
+}
+
+/// "I didn't mean to delete that, bring it back", "oops, undo".
+fn undone_later(clause: &Clause) -> bool {
+    let after = |i: usize| matches!(clause.before(i), "," | "." | "!" | "so" | "no" | "-" | "please" | "wait" | "and");
+    let short = clause.end - clause.start <= 12;
+    let slip = clause
+        .has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"));
+    let back = phrases!("bring it back | put it back | restore it | bring that back | take it back | take that back");
+    short
+        && (clause.start + 1..clause.end).any(|i| {
+            let ends = |n: usize| i + n >= clause.end;
+            after(i)
+                && (clause.at(i) == "undo" && undoes(clause, i) || slip && clause.phrase(i, back).is_some_and(ends))
+        })
 }
 
 /// The command that begins at `i`.
@@ -84,7 +137,11 @@ fn at(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     rest::wanted(clause, i)
+        .or_else(|| told::once(clause, i))
+        .or_else(|| adjust::read(clause, i))
         .or_else(|| fixed::read(clause, i))
+        .or_else(|| erase::read(clause, i))
+        .or_else(|| finish::wrap_up(clause, i))
         .or_else(|| finish::done(clause, i))
         .or_else(|| by_verb(clause, i))
 }

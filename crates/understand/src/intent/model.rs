@@ -32,7 +32,7 @@ impl Class {
             Some((Act::Undo, _)) => return None,
             Some((Act::Create(..) | Act::Remind(_), _)) => Self::Create,
             Some((Act::List(_) | Act::Check(..), _)) => Self::List,
-            Some((Act::Complete(..), _)) => Self::Complete,
+            Some((Act::Complete(..) | Act::Finished, _)) => Self::Complete,
             Some((Act::Delete(..), _)) => Self::Delete,
             Some((Act::Update(..), _)) => Self::Update,
         })

@@ -1,6 +1,6 @@
 //! Questions about one's tasks, and verbs that ask to see them.
 
-use super::{Act, Guess, change};
+use super::{Act, Guess, asks, change};
 use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::Noun;
@@ -12,7 +12,8 @@ pub(super) fn read(clause: &Clause) -> Guess {
     const ASKS: Phrases = phrases!(
         "what | what's | whats | which | when | when's | whens | where | who | how | do | does | did | am | is | \
          are | have | has | any | anything | will | should | whose | was | were | why | wheres | where's | \
-         what're | hows | how's | wat | if | doesn't | don't | isn't | aren't | didn't"
+         what're | hows | how's | wat | if | doesn't | don't | isn't | aren't | didn't | nothing | something | got | \
+         wich | haven't | wasn't | weren't"
     );
     let i = clause.start + usize::from(matches!(clause.at(clause.start), "at" | "for" | "on" | "in" | "of"));
     if !ASKS.contains(clause.at(i)) || i > clause.start && !matches!(clause.at(i), "what" | "which" | "when") {
@@ -27,68 +28,39 @@ pub(super) fn read(clause: &Clause) -> Guess {
     let about =
         clause.has_noun() || clause.has(phrases!("remind | reminded | reminding | remember | recall | bear in mind"));
     if about {
-        return (!condition && !scope::is_media(clause) && !clause.is_foreign()).then_some((Act::List(i), 0.93));
+        let fits = !condition && !scope::is_media(clause) && !clause.is_foreign() && !is_general(clause, i);
+        return fits.then_some((Act::List(i), 0.93));
     }
-    about_tasks(clause, i)
+    asks::read(clause, i)
 }
 
-/// "what do I have to do today", "what's due", "do I have anything about the dentist".
-fn about_tasks(clause: &Clause, i: usize) -> Guess {
-    if clause.is_foreign() {
-        return None;
-    }
-    duties(clause, i).or_else(|| state(clause, i)).or_else(|| anything(clause, i))
-}
-
-fn duties(clause: &Clause, i: usize) -> Guess {
-    const DUTIES: Phrases = phrases!(
-        "i have to do | i need to do | i have to get done | i need to get done | to get done | i supposed to do | \
-         i going to do | i should do | i must do | should i do | must i do | have i got to do | left to do | \
-         i gotta do | i got to do | i have left | i have planned | do i have | i meant to do | needs to be done | \
-         needs doing | needs to get done | i wanted to keep in mind | have i completed | have i finished | \
-         have i done | did i finish | did i complete | did i get done | i forgetting | on my plate | on my agenda | \
-         next for me | is pending | is overdue | is due | are due | is left | to do today | to do tomorrow | \
-         to do this week | to do next | i have for | things i have"
+/// A question after a remark: "I'm at the shop, what do I need to get?", "I wonder what's left".
+pub(super) fn later(clause: &Clause) -> Guess {
+    const ASKS: Phrases = phrases!(
+        "what | what's | whats | which | how many | how much | is there | are there | do i | have i | when | any"
     );
-    const TAILS: Phrases = phrases!("next | now | first | on | still | due | at | left | for | soon");
-    let closes = |after: usize| {
-        let dated = clause.date_at(after).is_some();
-        clause.is_spent(after..clause.end) || dated || TAILS.contains(clause.at(after))
-    };
-    let duty = (i..clause.end.min(i + 7)).any(|at| clause.phrase(at, DUTIES).is_some_and(|n| closes(at + n)));
-    (duty && clause.end - i <= 14).then_some((Act::List(i), 0.85))
-}
-
-/// "what's pending", "what is due this week".
-fn state(clause: &Clause, i: usize) -> Guess {
-    const STATES: Phrases = phrases!(
-        "pending | overdue | due | left | outstanding | next | done | completed | open | urgent | important | \
-         my top priority | my priorities | my highest priority | top priority | most important | still pending | \
-         still open | still left | not done | up next"
-    );
-    let short = matches!(clause.at(i), "what's" | "whats");
-    let long = clause.at(i) == "what" && matches!(clause.at(i + 1), "is" | "are");
-    if !short && !long {
-        return None;
+    let (i, _) = (clause.start + 1..clause.end).find_map(|i| clause.phrase(i, ASKS).map(|n| (i, n)))?;
+    let told = clause.has(phrases!("remind me to | add | put | you"));
+    if clause.has_noun() {
+        let fits =
+            !told && !is_general(clause, i) && !scope::is_media(clause) && !matches!(clause.at(i), "when" | "any");
+        return fits.then_some((Act::List(i), 0.72));
     }
-    let body = i + if short { 1 } else { 2 };
-    let n = clause.phrase(body, STATES)?;
-    let after = body + n;
-    let closed = clause.is_spent(after..clause.end)
-        || clause.date_at(after).is_some()
-        || matches!(clause.at(after), "on" | "for" | "soon");
-    let vague = matches!(clause.at(body), "next" | "up") && after != clause.end;
-    (closed && !vague).then_some((Act::List(body), 0.88))
+    asks::read(clause, i).filter(|_| clause.end - clause.start <= 24).map(|(act, confidence)| (act, confidence - 0.08))
 }
 
-fn anything(clause: &Clause, i: usize) -> Guess {
-    let n = clause.phrase(
-        i,
-        phrases!("do i have anything | have i got anything | is there anything | anything | do i have something"),
-    )?;
-    let about = phrases!("about | due | pending | left | for | on | overdue | urgent | to | with | related");
-    let fits = about.contains(clause.at(i + n)) || clause.date_at(i + n).is_some();
-    fits.then_some((Act::List(i), 0.82))
+/// Whether a question is about the words or about the engine and not about somebody's tasks.
+fn is_general(clause: &Clause, i: usize) -> bool {
+    const GENERAL: Phrases = phrases!(
+        "mean | means | spell | spelled | pronounce | invented | invent | difference between | definition | stand for | \
+         do you store | do you save | do you share | do you sell | do you keep | do you sync | in the cloud | paid feature | \
+         do people | does the word | app | apps | translate | in spanish | in french | in german | synonym | better than | \
+         your favorite | your favourite | procrastinate | productivity | would happen | do you do | are you able | manager"
+    );
+    let own = clause.has(phrases!("i | my | me | we | our | us | there | i've | mine | any"));
+    let person = matches!(clause.at(i), "who" | "why")
+        || clause.phrase(i, phrases!("how do you | what does | how does")).is_some();
+    clause.has(GENERAL) || person && !own
 }
 
 /// "show …", "read …", "tell me …".
@@ -115,14 +87,19 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     if clause.has_noun() || clause.has(phrases!("notes")) {
         return shown(clause, i, body);
     }
-    if matches!(verb, "tell" | "know" | "see")
-        && let Some(guess) = about_tasks(clause, body)
+    if matches!(verb, "tell" | "know" | "see" | "show" | "list" | "look" | "hear" | "give" | "read")
+        && let Some(guess) = asks::read(clause, body)
     {
         return Some(guess);
     }
     let remembered = clause.has(phrases!("remember | recall")) && clause.has(phrases!("what | things"));
-    let shows = matches!(verb, "show" | "list" | "display" | "see" | "view")
-        && (everything(clause, i, body) || dated(clause, body));
+    let body = body + clause.phrase(body, phrases!("at | for | through | over | out")).unwrap_or(0);
+    if let Some(guess) = asks::read(clause, body) {
+        return Some(guess);
+    }
+    let shows = !matches!(verb, "get" | "open" | "repeat" | "know" | "bring" | "find") && asks::entries(clause, body)
+        || matches!(verb, "show" | "list" | "display" | "see" | "view" | "showing" | "listing")
+            && (everything(clause, i, body) || dated(clause, body));
     ((shows || remembered) && !clause.is_foreign()).then_some((Act::List(body), 0.8))
 }
 

@@ -1,8 +1,7 @@
 //! Clauses whose command does not stand first, or that have no verb: "I'm tired, so please delete …", "my tasks".
 
-use super::{Act, Guess, at, mood, verb_at};
-use crate::clause::Clause;
-use crate::command;
+use super::{Act, Guess, at, verb_at};
+use crate::clause::{Clause, Named};
 use crate::courtesy;
 use crate::create::Form;
 use crate::lexicon::{Noun, Verb};
@@ -130,55 +129,45 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
     if singular && noun.end == clause.end && !definite {
         return Some((Act::Create(Form::Make, clause.start), 0.55));
     }
-    (clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
+    let named = heads(clause, noun) && follows(clause, noun);
+    (named && clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
 }
 
-const ERRANDS: Phrases = phrases!(
-    "buy | pick up | drop off | clean | wash | water | feed | mow | vacuum | renew | submit | return | fold | \
-     iron | sweep | dust | refill | repair | pack | walk the | take out | finish | do the laundry | \
-     do the dishes"
-);
-
-const DOINGS: Phrases = phrases!(
-    "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
-     bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
-     test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
-     charge | change | book | contact | organize | organise | schedule"
-);
-
-/// What somebody needs to do about other trades, and no engine here can do for them.
-const BOOKED: Phrases =
-    phrases!("book a | book an | book the | book my | renew | pay the | pay my | change the | change my");
-
-/// Whether what is named at `i` can be done by somebody.
-pub(crate) fn is_doing(clause: &Clause, i: usize) -> bool {
-    clause.phrase(i, ERRANDS).is_some() || clause.phrase(i, DOINGS).is_some()
+/// Whether the words before the noun belong to it: no article stands among them but at their head.
+fn heads(clause: &Clause, noun: Named) -> bool {
+    let lead = clause.phrase(
+        clause.start,
+        phrases!("all of the | all of my | all the | all my | all of | every single | a list of all my | a list of all the | \
+                  a list of my | a list of the | list of | any of my | some of my | what about | the list of | only | just | and"),
+    );
+    let from = clause.start + lead.unwrap_or(0);
+    let small =
+        |i: usize| crate::lexicon::is_article(clause.at(i)) || !clause.words.is_word(i) && clause.date_at(i).is_none();
+    noun.at <= from + 5
+        && !(from + 1..noun.at)
+            .any(|i| small(i) || crate::intent::shape::is_pronoun(clause.at(i)) && clause.date_at(i).is_none())
 }
 
-/// "Buy milk", "I have to call mom tomorrow": nothing asks for a task, but what is said is one. Errands are taken as
-/// they are, other doings only with a date or an urgency.
-pub(super) fn errand(clause: &Clause) -> Guess {
-    let i = clause.start + clause.phrase(clause.start, phrases!("i must | i should | we must")).unwrap_or(0);
-    let asked = clause.asked
-        || i == clause.start && matches!(clause.words.before(i), "i" | "we")
-        || clause.has(phrases!("me | you | your | can i | how | what"));
-    let urgent = (i + 1..clause.end).any(|k| crate::attributes::priority_at(clause, k).is_some());
-    let deadline = clause.dates.iter().any(|found| clause.at(found.tokens.start) == "by");
-    // "email Bob": the verb itself is of another trade, what it is about is not.
-    let other = clause.is_foreign() && (i + 1..clause.end).any(|k| scope::is_foreign(clause.at(k)));
-    let needed =
-        mood::is_need(clause, i) && (clause.has(BOOKED) || !other) && !matches!(clause.at(i + 1), "it" | "that");
-    if asked || clause.end - i < 2 || other && !deadline && !needed {
-        return None;
-    }
-    let timed = !clause.dates.is_empty() || urgent;
-    let errand = clause.phrase(i, ERRANDS).is_some();
-    let confidence = if timed {
-        0.6
-    } else if errand {
-        0.5
-    } else {
-        command::NEED
-    };
-    (errand || (timed || needed) && is_doing(clause, i)).then_some((Act::Create(Form::Rest, i), confidence))
+/// Whether what follows the noun can belong to it: a date, "for …", "that …"; not a verb.
+fn follows(clause: &Clause, noun: Named) -> bool {
+    const AFTER: Phrases = phrases!(
+        "for | about | on | with | that | in | this | due | from | of | i | i've | regarding | related | tagged | at | by | please | \
+         , please | left | to | today | tomorrow | next | my | which | ? | completed | pending | set | list | lists | and | or | \
+         before | after | until | between | during | concerning | ( | only | named | called | you | under | overdue | done | left"
+    );
+    noun.end >= clause.end
+        || clause.date_at(noun.end).is_some()
+        || clause.phrase(noun.end, AFTER).is_some()
+        || clause.noun_at(noun.end).is_some()
+}
+
+/// Whatever else is said about one's list or one's tasks asks to see them: "walk me through my list".
+pub(super) fn of_list(clause: &Clause) -> Guess {
+    let noun = clause.noun_in(clause.start..clause.end)?;
+    let several = noun.plural || noun.noun == Noun::List;
+    let own = clause.has(phrases!("my | me | i | our | the | we"));
+    let told =
+        clause.has(phrases!("should | needs | isn't | love | hate | always | never | used to | would happen | wish"));
+    let fits = several && own && !told && !scope::is_media(clause) && !scope::is_order(clause) && !clause.is_foreign();
+    (fits && clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.56))
 }
