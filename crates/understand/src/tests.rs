@@ -5,6 +5,7 @@ use model::task::{Priority, Status};
 
 use crate::{Command, DueFilter, Field, Intent, Missing, StatusFilter, Target, When, read};
 
+mod expressions;
 mod moods;
 mod more;
 mod moves;

@@ -107,10 +107,8 @@ impl Config {
             time_zone: reader
                 .parsed("assistant.time_zone", "a time zone such as Europe/Berlin", |name| TimeZone::get(name).ok())
                 .unwrap_or_else(TimeZone::system),
-            numeric_dates: reader.word(
-                "assistant.numeric_dates",
-                &[("month_first", Order::MonthFirst), ("day_first", Order::DayFirst)],
-            ),
+            numeric_dates: reader
+                .word("assistant.numeric_dates", &[("month_first", Order::MonthFirst), ("day_first", Order::DayFirst)]),
             tasks: model::task::Limits { max_title_chars: reader.size("tasks.max_title_chars", 1, 2000) },
             tool_names: reader.word("tasks.tool_names", &[("task", Names::Task), ("todo", Names::Todo)]),
             confirm: reader.word(

@@ -75,10 +75,9 @@ const MOVING: &[(Phrases, Rule)] = &[
     (phrases!("memorial day"), |y| nth(y, 5, -1, Weekday::Monday)),
     (phrases!("father's day | fathers day | fathers ' day"), |y| nth(y, 6, 3, Weekday::Sunday)),
     (phrases!("labor day | labour day"), |y| nth(y, 9, 1, Weekday::Monday)),
-    (
-        phrases!("columbus day | indigenous peoples day | indigenous peoples ' day | indigenous people's day"),
-        |y| nth(y, 10, 2, Weekday::Monday),
-    ),
+    (phrases!("columbus day | indigenous peoples day | indigenous peoples ' day | indigenous people's day"), |y| {
+        nth(y, 10, 2, Weekday::Monday)
+    }),
     (phrases!("election day"), |y| calendar::plus_days(nth(y, 11, 1, Weekday::Monday)?, 1)),
     (phrases!("thanksgiving day | thanksgiving | turkey day"), |y| nth(y, 11, 4, Weekday::Thursday)),
     (phrases!("black friday"), |y| calendar::plus_days(nth(y, 11, 4, Weekday::Thursday)?, 1)),
@@ -123,7 +122,11 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this") && !scan.words.is_one_of(i, FIRST));
     let (date, end) = named(scan, at)?;
     let led = i > own && !matches!(scan.before(i), "for" | "the" | "of") || at > i;
-    let day = matches!(scan.before(end), "day" | "eve") && end == scan.end && scan.before(i) != "for" && i == own;
+    // "call mom Easter Monday": what is named so can only be a day.
+    const LAST: Phrases =
+        phrases!("day | eve | night | sunday | monday | tuesday | wednesday | thursday | friday | nye");
+    let told = LAST.contains(scan.before(end)) || scan.before(end).starts_with("20") || scan.before(end) == "year";
+    let day = told && end == scan.end && scan.before(i) != "for" && i == own;
     (led && scan.closes(end) || day || scan.is_whole(i, end)).then_some((date, end))
 }
 

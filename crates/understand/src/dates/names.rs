@@ -107,10 +107,23 @@ pub(crate) fn is_tomorrow(word: &str) -> bool {
     let word = word.strip_suffix("'s").unwrap_or(word);
     matches!(
         word,
-        "tomorrow" | "tomorrows" | "tmrw" | "tmr" | "tmw" | "tomo" | "2morrow" | "2moro" | "2mrw" | "2mro" | "tmrrw"
-            | "tomoz" | "tomoro" | "tmmrw" | "tmoro" | "tmorrow"
-    )
-        || word.starts_with("to") && word.len() >= 6 && distance(word, "tomorrow", 2).is_some()
+        "tomorrow"
+            | "tomorrows"
+            | "tmrw"
+            | "tmr"
+            | "tmw"
+            | "tomo"
+            | "2morrow"
+            | "2moro"
+            | "2mrw"
+            | "2mro"
+            | "tmrrw"
+            | "tomoz"
+            | "tomoro"
+            | "tmmrw"
+            | "tmoro"
+            | "tmorrow"
+    ) || word.starts_with("to") && word.len() >= 6 && distance(word, "tomorrow", 2).is_some()
 }
 
 /// A part of the day; its hours are in [`Part::hour`].

@@ -21,7 +21,8 @@ pub(crate) fn read(scan: &Scan, i: usize, parts: &mut Parts) -> Option<usize> {
     if repeat.limit.is_some() {
         return None;
     }
-    let (limit, end) = until(scan, at, repeat, hours).or_else(|| lasting(scan, at, repeat)).or_else(|| times(scan, at))?;
+    let (limit, end) =
+        until(scan, at, repeat, hours).or_else(|| lasting(scan, at, repeat)).or_else(|| times(scan, at))?;
     repeat.limit = Some(limit);
     Some(end)
 }
