@@ -126,6 +126,16 @@ impl<'a> Clause<'a> {
         self.dates.get(after).filter(|found| found.tokens.contains(&i))
     }
 
+    /// Whether it is a date and nothing else.
+    pub(crate) fn is_date(&self) -> bool {
+        self.dates.first().is_some_and(|found| found.tokens.len() >= self.end - self.start)
+    }
+
+    /// Whether the utterance has no other clause.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.opening == 0 && (self.end..self.words.len()).all(|i| !self.words.is_word(i))
+    }
+
     pub(crate) fn has_noun(&self) -> bool {
         !self.nouns.is_empty()
     }

@@ -66,10 +66,9 @@ pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Command {
 
 /// Not about tasks; a date that was said is kept, since it may answer a question.
 fn unknown(clause: &mut Clause) -> Command {
-    let only_date = clause.dates.first().is_some_and(|found| found.tokens.len() >= clause.end - clause.start);
     let mut command = Command::new(Intent::Unknown, if clause.is_foreign() { 0.97 } else { 0.9 });
     let dates = timing::choose(clause, clause.start..clause.end, clause.start);
-    if only_date {
+    if clause.is_date() {
         command.confidence = 0.5;
     }
     timing::apply(&mut command, dates, clause.now);

@@ -63,7 +63,8 @@ pub fn expressions(text: &str, now: &jiff::Zoned) -> Vec<Expression> {
 pub(crate) fn reading(words: &Words, now: &jiff::Zoned) -> Reading {
     let mut reading = commands(words, now);
     for command in &mut reading.commands {
-        let confidence = command.likelihood.take().unwrap_or(command.confidence);
+        let likelihood = command.likelihood.take().filter(|_| !command.filter.unsupported);
+        let confidence = likelihood.unwrap_or(command.confidence);
         command.confidence = (confidence * 1000.0).round() / 1000.0;
     }
     reading

@@ -61,7 +61,7 @@ pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
     Some((single(word)?, 1))
 }
 
-fn ordinal_figures(word: &str) -> Option<i64> {
+pub(crate) fn ordinal_figures(word: &str) -> Option<i64> {
     let cut = word.len().checked_sub(2)?;
     let (digits, suffix) = (word.get(..cut)?, word.get(cut..)?);
     if matches!(suffix, "st" | "nd" | "rd" | "th") { figures(digits) } else { None }
@@ -98,7 +98,7 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
     if let Some((n, len)) = few.iter().find_map(|(n, list)| words.phrase(i, *list).map(|len| (*n, len))) {
         return Some(((n, 0), len));
     }
-    if let Some(len) = words.phrase(i, phrases!("half an | half a | a half | half")) {
+    if let Some(len) = words.phrase(i, phrases!("a half an | half an | half a | a half | half")) {
         return Some(((0, 30), len));
     }
     if let Some(len) = words.phrase(i, phrases!("a quarter of an | quarter of an | quarter")) {

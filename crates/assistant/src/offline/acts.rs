@@ -1,7 +1,7 @@
 //! What is done about each command, and what is said about it.
 
-use jiff::civil::Date;
-use jiff::{ToSpan, Unit};
+use jiff::civil::{Date, DateTime};
+use jiff::{ToSpan, Unit, Zoned};
 use model::due::Due;
 use model::redact::MARK;
 use model::task::Status;
@@ -40,7 +40,7 @@ fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
     let (Some(spec), Some(title)) = (policy.spec(Tool::Add), &command.title) else {
         return Ok(Some(wording::missing(Missing::Title)));
     };
-    let mut arguments = attributes(command);
+    let mut arguments = attributes(command, &policy.prompt.request.now);
     arguments.insert("title".to_owned(), title.as_str().into());
     arguments.entry("priority").or_insert("medium".into());
     Ok(match policy.call(spec, arguments)? {
@@ -215,7 +215,7 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     let mention = if builds_on(command) { current(policy, mention)? } else { mention };
     let command = &Command { when: moved(policy, command, mention.due.as_deref()), ..amended(command, &mention) };
     let mut arguments = of_task(spec, &mention);
-    arguments.extend(attributes(command));
+    arguments.extend(attributes(command, &policy.prompt.request.now));
     if let Some(title) = &command.title {
         arguments.insert("title".to_owned(), title.as_str().into());
     }
@@ -359,7 +359,7 @@ fn remind(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     let at = at.round(Unit::Second).unwrap_or(at);
     let Some(spec) = policy.spec(Tool::Remind) else { return Ok(Some(wording::trouble().to_owned())) };
     let mut arguments = of_task(spec, &mention);
-    arguments.insert("remind_at".to_owned(), at.to_string().into());
+    arguments.insert("remind_at".to_owned(), time_text(at, now).into());
     let numbers =
         [("repeat_interval_minutes", command.repeat_interval_minutes), ("repeat_count", command.repeat_count)];
     for (name, number) in numbers {
@@ -454,21 +454,32 @@ fn of_task(spec: &Spec, mention: &Mention) -> Arguments {
 }
 
 /// What a command says about a task besides its title.
-fn attributes(command: &Command) -> Arguments {
+fn attributes(command: &Command, now: &Zoned) -> Arguments {
     let mut arguments = Arguments::new();
     let mut put = |name: &str, value: Option<Value>| arguments.extend(value.map(|value| (name.to_owned(), value)));
     put("description", command.description.as_deref().map(Value::from));
-    put("due_date", command.when.map(|when| due_text(when).into()));
+    put("due_date", command.when.map(|when| due_text(when, now).into()));
     put("priority", command.priority.map(|priority| priority.as_str().into()));
     put("recurrence", command.recurrence.as_deref().map(Value::from));
     put("tags", Some(json!(command.tags)).filter(|_| !command.tags.is_empty()));
     arguments
 }
 
-fn due_text(when: When) -> String {
+fn due_text(when: When, now: &Zoned) -> String {
     match when {
         When::Day(day) => day.to_string(),
-        When::Time(time) => time.to_string(),
+        When::Time(time) => time_text(time, now),
+    }
+}
+
+/// A time of the user's clock. Of an hour that the clock shows twice, the one that is still ahead is meant.
+fn time_text(time: DateTime, now: &Zoned) -> String {
+    let ambiguous = now.time_zone().to_ambiguous_zoned(time);
+    let earlier = ambiguous.clone().earlier().ok();
+    let later = ambiguous.later().ok().filter(|later| later.datetime() == time && later > now);
+    match (earlier, later) {
+        (Some(earlier), Some(later)) if earlier <= *now => later.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+        _ => time.to_string(),
     }
 }
 
@@ -498,4 +509,21 @@ fn filters(spec: &Spec, filter: &Filter) -> Arguments {
     put("tags", Some(json!(filter.tags)).filter(|_| !filter.tags.is_empty()));
     put("query", filter.text.as_deref().map(Value::from).filter(|_| spec.takes("query")));
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_that_the_clock_shows_twice_is_the_one_ahead() {
+        let told = |now: &str, time: &str| time_text(time.parse().unwrap(), &now.parse().unwrap());
+        // Half an hour after 1:30 the clock of New York shows 1:00 again.
+        let first_pass = "2025-11-02T01:30:00-04:00[America/New_York]";
+        assert_eq!(told(first_pass, "2025-11-02T01:00:00"), "2025-11-02T01:00:00-05:00");
+        assert_eq!(told(first_pass, "2025-11-02T01:45:00"), "2025-11-02T01:45:00");
+        assert_eq!(told("2025-11-01T12:00:00-04:00[America/New_York]", "2025-11-02T01:00:00"), "2025-11-02T01:00:00");
+        // A time that the clock leaves out is told as it was said.
+        assert_eq!(told("2026-03-08T01:30:00-05:00[America/New_York]", "2026-03-08T02:30:00"), "2026-03-08T02:30:00");
+    }
 }

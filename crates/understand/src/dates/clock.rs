@@ -44,6 +44,16 @@ fn clock(hour: i64, minute: i64, second: i64, half: Half) -> Option<Clock> {
     })
 }
 
+/// A time on the clock face to the minute.
+pub(super) fn of(hour: i64, minute: i64, half: Half) -> Option<Clock> {
+    clock(hour, minute, 0, half)
+}
+
+/// A time that cannot be anything else: "3pm", "15:30", "noon".
+pub(super) fn certain(scan: &Scan, i: usize) -> Read {
+    named(scan, i).or_else(|| figure_time(scan, i))
+}
+
 /// A time at `i`. A bare number is one only after "at" and its like, or beside a day.
 pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     // "midnight snack": nothing leads to it, and it tells which snack.
@@ -56,6 +66,11 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
 }
 
 fn named(scan: &Scan, i: usize) -> Read {
+    // "this time tomorrow"
+    if scan.phrase(i, phrases!("this time tomorrow | this time next week | this time on")).is_some() {
+        let now = scan.now;
+        return Some((clock(now.hour().into(), now.minute().into(), 0, Half::Exact)?, i + 2));
+    }
     let at = i + usize::from(matches!(scan.at(i), "12" | "high"));
     match scan.at(at) {
         "noon" | "midday" | "noontime" => Some((clock(12, 0, 0, Half::Exact)?, at + 1)),
@@ -152,7 +167,7 @@ fn hour_alone(scan: &Scan, i: usize) -> Read {
 }
 
 /// "am", "pm", "in the morning", "o'clock in the evening" after an hour.
-fn half_after(scan: &Scan, i: usize) -> Option<(Half, usize)> {
+pub(super) fn half_after(scan: &Scan, i: usize) -> Option<(Half, usize)> {
     const MORNING: Phrases = phrases!("in the morning | in morning | in the am | am | a m | this am");
     const LATER: Phrases = phrases!(
         "in the afternoon | in afternoon | in the evening | in evening | at night | in the night | in the pm | pm | \
@@ -202,7 +217,7 @@ fn figure_time(scan: &Scan, i: usize) -> Read {
 }
 
 /// "3pm" into "3" and the half; "7ampm" leaves it open.
-fn split_half(word: &str) -> (&str, Option<Half>) {
+pub(super) fn split_half(word: &str) -> (&str, Option<Half>) {
     let bare = word.strip_suffix("-ish").or_else(|| word.strip_suffix("ish")).unwrap_or(word);
     for (suffix, half) in [("ampm", Half::Open), ("am", Half::Am), ("pm", Half::Pm), ("a", Half::Am), ("p", Half::Pm)] {
         if let Some(digits) = bare.strip_suffix(suffix).filter(|d| d.bytes().all(|b| !b.is_ascii_alphabetic())) {
@@ -275,9 +290,14 @@ fn bare(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
         let Some(n) = n else { return dotted(scan, i) };
         return Some((clock(n / 100, n % 100, 0, Half::Open)?, i + 1));
     }
+    if parts.names_day() && scan.at(i).contains('.') && scan.closes(i + 1) {
+        return dotted(scan, i);
+    }
     let hour = numbers::figures(scan.at(i)).filter(|n| (1..=24).contains(n))?;
     let minute = numbers::figures(scan.at(i + 1)).filter(|n| scan.at(i + 1).len() == 2 && *n < 60);
-    let day_number = parts.weekday.is_some() && parts.day.is_none() && hour > 12;
+    // "Friday the 7 of May"
+    let of_month = scan.at(i + 1) == "of" && scan.before(i) == "the";
+    let day_number = parts.weekday.is_some() && parts.day.is_none() && hour > 12 || of_month;
     let beside_day = (parts.names_day() || parts.part.is_some()) && !day_number;
     if after_at(scan, i, own) || beside_day {
         if let Some(minute) = minute.filter(|_| scan.closes(i + 2)) {

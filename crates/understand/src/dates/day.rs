@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Weekday};
 
 use super::names::{self, Form};
-use super::{Day, Parts, Piece, Scan, calendar, resolve};
+use super::{Day, Parts, Piece, Scan, calendar, range, resolve};
 use crate::numbers;
 use crate::reader::Order;
 
@@ -33,6 +33,9 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     if let Some((at, end)) = iso(scan, i) {
         return Some((Piece::Instant(at), end));
     }
+    if let Some((day, more, end)) = days_of_month(scan, i) {
+        return Some((Piece::Days(day, more), end));
+    }
     relative(scan, i)
         .or_else(|| numeric(scan, i, own))
         .or_else(|| unmarked(scan, i, own))
@@ -57,6 +60,9 @@ type Read = Option<(Day, usize)>;
 
 fn relative(scan: &Scan, i: usize) -> Read {
     let today = scan.today();
+    if let Some(n) = scan.phrase(i, phrases!("the next day | the following day")) {
+        return Some((Day::Fixed(calendar::plus_days(today, 1)?), i + n));
+    }
     const AFTER: Phrases = phrases!("the day after | day after | overmorrow");
     if let Some(n) = scan.phrase(i, AFTER) {
         if scan.at(i) == "overmorrow" || names::is_tomorrow(scan.at(i + n)) {
@@ -88,6 +94,8 @@ fn relative(scan: &Scan, i: usize) -> Read {
 fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
     let word = scan.at(i);
     let mark = ['/', '-', '.'].into_iter().find(|mark| word.contains(*mark))?;
+    // Of "3/3-3/5" the first.
+    let word = word.split_once('-').filter(|(a, b)| a.contains('/') && b.contains('/')).map_or(word, |(a, _)| a);
     let mut fields = word.split(mark);
     let (a, b, c) = (fields.next()?, fields.next()?, fields.next());
     if fields.next().is_some() {
@@ -203,6 +211,22 @@ pub(crate) fn month_and_day(scan: &Scan, i: usize) -> Read {
     dated(month, day, year, end)
 }
 
+/// "March 3-5", "3rd to 5th of March": the first day and how many more.
+fn days_of_month(scan: &Scan, i: usize) -> Option<(Day, i64, usize)> {
+    if let Some(month) = names::month(scan.at(i)) {
+        let (first, more, end) = range::days(scan, i + 1).filter(|(.., end)| scan.closes(*end))?;
+        let (year, end) = year(scan, end);
+        return dated(month, first, year, end).map(|(day, end)| (day, more, end));
+    }
+    if !scan.at(i).starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let (first, more, at) = range::days(scan, i)?;
+    let at = at + usize::from(scan.at(at) == "of");
+    let (year, end) = year(scan, at + 1);
+    dated(names::month(scan.at(at))?, first, year, end).map(|(day, end)| (day, more, end))
+}
+
 /// "18 Feb", "the 1st of March", "31st Dec 1999", "15Sep", "16. Oct. 2025", "15-Mar-2027".
 pub(crate) fn day_and_month(scan: &Scan, i: usize) -> Read {
     let word = scan.at(i);
@@ -223,7 +247,12 @@ pub(crate) fn day_and_month(scan: &Scan, i: usize) -> Read {
         return dated(names::month(month)?, day, Some(calendar::year(year)?), at + 1);
     }
     let month = names::month(scan.at(at)).filter(|_| of || !spelled || numbers::ordinal(scan.words, i).is_some())?;
-    if !of && names::is_doubtful(scan.at(at)) && scan.at(at) == "may" && !scan.closes(at + 1) {
+    if !of
+        && names::is_doubtful(scan.at(at))
+        && scan.at(at) == "may"
+        && !scan.closes(at + 1)
+        && year(scan, at + 1).0.is_none()
+    {
         return None;
     }
     at += 1;

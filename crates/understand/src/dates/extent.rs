@@ -3,6 +3,8 @@
 use jiff::Zoned;
 use jiff::civil::DateTime;
 
+use super::clock::{Clock, Half};
+use super::names::Part;
 use super::{Day, Found, calendar};
 use crate::expression::Grain;
 use crate::reading::When;
@@ -34,8 +36,14 @@ impl Found {
     /// The stretch that the expression names: a week, a month, a part of a day. Its end is no part of it.
     pub(crate) fn interval(&self, now: &Zoned) -> Option<(When, When)> {
         let parts = &self.parts;
+        if let (Some(last), Some(When::Time(start))) = (parts.until, self.when(now)) {
+            return Some((When::Time(start), When::Time(after(start, last, self.part())?)));
+        }
         if parts.instant.is_some() || parts.clock.is_some() {
             return None;
+        }
+        if let (1.., Some(When::Day(first))) = (parts.days, self.when(now)) {
+            return Some((When::Day(first), When::Day(calendar::plus_days(first, parts.days + 1)?)));
         }
         if let Some(part) = self.part() {
             let When::Time(start) = self.when(now)? else { return None };
@@ -65,9 +73,22 @@ impl Found {
         Some((start, end))
     }
 
-    fn part(&self) -> Option<super::names::Part> {
+    fn part(&self) -> Option<Part> {
         self.parts.part.or(self.parts.repeat.as_ref().and_then(|repeat| repeat.part))
     }
+}
+
+/// The first time by that clock after another.
+fn after(start: DateTime, clock: Clock, part: Option<Part>) -> Option<DateTime> {
+    let halves = match (clock.half, part) {
+        (Half::Exact, _) => [clock.hour, clock.hour],
+        (Half::Am, _) | (Half::Open, Some(Part::Morning)) => [clock.hour % 12, clock.hour % 12],
+        (Half::Pm, _) => [clock.hour % 12 + 12, clock.hour % 12 + 12],
+        (Half::Open, _) => [clock.hour % 12, clock.hour % 12 + 12],
+    };
+    let today = start.date();
+    let times = [today, calendar::plus_days(today, 1)?].into_iter().flat_map(|date| halves.map(|hour| (date, hour)));
+    times.map(|(date, hour)| date.at(hour, clock.minute, clock.second, 0)).find(|at| *at > start)
 }
 
 fn moment(when: When) -> DateTime {

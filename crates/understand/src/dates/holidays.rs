@@ -122,7 +122,11 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Date, usize)> {
     let at = i + usize::from(matches!(scan.at(i), "next" | "this") && !scan.words.is_one_of(i, FIRST));
     let (date, end) = named(scan, at)?;
     let led = i > own && !matches!(scan.before(i), "for" | "the" | "of") || at > i;
-    let day = matches!(scan.before(end), "day" | "eve") && end == scan.end && scan.before(i) != "for" && i == own;
+    // "call mom Easter Monday": what is named so can only be a day.
+    const LAST: Phrases =
+        phrases!("day | eve | night | sunday | monday | tuesday | wednesday | thursday | friday | nye");
+    let told = LAST.contains(scan.before(end)) || scan.before(end).starts_with("20") || scan.before(end) == "year";
+    let day = told && end == scan.end && scan.before(i) != "for" && i == own;
     (led && scan.closes(end) || day || scan.is_whole(i, end)).then_some((date, end))
 }
 

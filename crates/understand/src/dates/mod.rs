@@ -12,6 +12,7 @@ mod holidays;
 mod names;
 mod offset;
 mod quarter;
+mod range;
 mod repeat;
 mod resolve;
 mod span;
@@ -123,6 +124,10 @@ pub(crate) struct Parts {
     pub(crate) day: Option<Day>,
     weekday: Option<(Weekday, Which)>,
     clock: Option<Clock>,
+    /// The other end of "3-4pm".
+    until: Option<Clock>,
+    /// How many days after the first the last of "March 3 to 5" is.
+    days: i64,
     part: Option<Part>,
     instant: Option<DateTime>,
     pub(crate) repeat: Option<Repeat>,
@@ -131,7 +136,11 @@ pub(crate) struct Parts {
 enum Piece {
     Day(Day),
     Weekday(Weekday, Which),
+    /// Several days of a month: the first, and how many more.
+    Days(Day, i64),
     Clock(Clock),
+    /// From one time to another.
+    Times(Clock, Clock),
     Part(Part),
     /// A part of a certain day: "tonight".
     PartOf(Date, Part),
@@ -167,6 +176,18 @@ impl Parts {
     fn add(&mut self, piece: Piece) -> bool {
         match piece {
             Piece::Day(day) if self.day.is_none() => self.day = Some(day),
+            Piece::Day(day) => match self.day.and_then(|known| within(known, day)) {
+                Some(day) => self.day = Some(day),
+                None => return false,
+            },
+            Piece::Days(day, more) if self.day.is_none() => {
+                self.day = Some(day);
+                self.days = more;
+            }
+            Piece::Times(first, last) if self.clock.is_none() && self.instant.is_none() => {
+                self.clock = Some(first);
+                self.until = Some(last);
+            }
             Piece::Weekday(day, which) if self.weekday.is_none() && self.instant.is_none() => {
                 self.weekday = Some((day, which))
             }
@@ -213,6 +234,7 @@ impl Parts {
         }
         self.day = self.day.or(other.day);
         self.weekday = self.weekday.or(other.weekday);
+        self.until = self.until.or(other.until);
         self.clock = self.clock.or(other.clock);
         self.part = self.part.or(other.part);
         match (&mut self.repeat, &other.repeat) {
@@ -224,6 +246,18 @@ impl Parts {
         }
         true
     }
+}
+
+/// "next month on the 3rd", "next year on March 3": a day of a stretch that was named.
+fn within(known: Day, day: Day) -> Option<Day> {
+    let Day::Span { start, end, .. } = known else { return None };
+    let length = end.since(start).ok()?.get_days();
+    let date = match day {
+        Day::Monthly(day) if (28..=31).contains(&length) => Date::new(start.year(), start.month(), day),
+        Day::Annual { month, day } if length >= 365 => Date::new(start.year(), month, day),
+        _ => return None,
+    };
+    date.ok().map(Day::Fixed)
 }
 
 /// Every expression in the stretch, in order.
@@ -248,8 +282,9 @@ const LEADS: Phrases = phrases!(
      beginning | due on | due by | due at | due for | due | some time | sometime | scheduled for | as of | by the | \
      in the | on the | at the | for the | of the | from the | during the | before the | until the | till the | on | \
      at | @ | by | before | after | for | from | in | until | till | til | around | during | within | of | early | \
-     late | later | all | over the | over | in about | in around | in like | within the | at about | \
-     the | through | circa | roughly | approximately | approx | exactly | precisely | about | no earlier than"
+     late | later | all | over the | over | in about | in around | in like | in less than | in just | within the | at about | \
+     the | through | circa | roughly | approximately | approx | exactly | precisely | about | no earlier than | between | \
+     between the | any time | anytime"
 );
 
 fn lead(scan: &Scan, start: usize) -> usize {
@@ -406,6 +441,7 @@ fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usi
     repeat::read(scan, i, own, parts)
         .map(|(r, end)| (Piece::Repeat(r), end))
         .or_else(|| offset::read(scan, i, own))
+        .or_else(|| range::times(scan, i, own, parts).map(|(a, b, end)| (Piece::Times(a, b), end)))
         .or_else(|| clock::read(scan, i, own, parts).map(|(c, end)| (Piece::Clock(c), end)))
         .or_else(|| habit::read(scan, i, own).map(|(c, end)| (Piece::Clock(c), end)))
         .or_else(|| clock::part(scan, i, own, parts))

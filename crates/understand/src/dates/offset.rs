@@ -142,7 +142,10 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if let Some(piece) = weekdays_from_now(scan, i) {
         return Some(piece);
     }
-    let roughly = matches!(scan.before(i), "about" | "around" | "like") && i > own + 1 && scan.before(i - 1) == "in";
+    const ROUGHLY: Phrases =
+        phrases!("about | around | like | roughly | approximately | approx | exactly | just | maybe | than");
+    let roughly =
+        ROUGHLY.contains(scan.before(i)) && i > own + 1 && matches!(scan.before(i - 1), "in" | "within" | "less");
     let led = i > own && matches!(scan.before(i), "in" | "within" | "after" | "by") || roughly;
     if led && let Some(piece) = minutes_alone(scan, i) {
         return Some(piece);
@@ -158,7 +161,7 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if let Some(n) = scan.phrase(end, phrases!("from now | later | hence | from today")) {
         return piece(scan, distance, end + n);
     }
-    if let Some(found) = from_here(scan, distance, end) {
+    if !led && let Some(found) = from_here(scan, distance, end) {
         return Some(found);
     }
     if let Some(n) = scan.phrase(end, phrases!("ago | earlier than now | back")) {

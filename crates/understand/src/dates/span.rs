@@ -257,7 +257,7 @@ fn nth_workday(start: Date, end: Date, n: i64) -> Option<Date> {
     let length = i64::from(end.since(start).ok()?.get_days());
     let works = |date: &Date| !matches!(date.weekday(), Weekday::Saturday | Weekday::Sunday);
     let mut days = (0..length).filter_map(|more| calendar::plus_days(start, more)).filter(works);
-    if n < 0 { days.last() } else { days.nth(usize::try_from(n - 1).ok()?) }
+    if n < 0 { days.next_back() } else { days.nth(usize::try_from(n - 1).ok()?) }
 }
 
 /// A month named without a year means the next one whose day lies ahead.
@@ -298,7 +298,7 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 /// "this week", "next month", "the weekend", "in March", "next fortnight", "the week of May 5".
 fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     const WEEK: Phrases = phrases!(
-        "week of | week commencing | week beginning | week starting | weekend of | the week of | the weekend of"
+        "week of | wk of | week commencing | week beginning | week starting | weekend of | the week of | the weekend of"
     );
     if let Some(n) = scan.phrase(i, WEEK) {
         let (date, end) = day::alone(scan, i + n)?;
@@ -321,7 +321,8 @@ fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
 fn numbered_year(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     let led =
         i > own && phrases!("in | by | before | until | till | during | of | early | late").contains(scan.before(i));
-    let year = calendar::year(scan.at(i)).filter(|_| scan.at(i).len() == 4 && led && scan.closes(i + 1))?;
+    let ahead = |year: &i16| *year >= scan.today().year() && scan.at(i).len() == 4;
+    let year = calendar::year(scan.at(i)).filter(|year| ahead(year) && led && scan.closes(i + 1))?;
     let (start, end) = around(Date::new(year, 1, 1).ok()?, Unit::Year)?;
     let due = if start < scan.today() { calendar::plus_days(end, -1)? } else { start };
     Some((span(start, end, due), i + 1))
@@ -362,6 +363,7 @@ fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     if let Some((start, end, next)) = quarter::read(scan, at + usize::from(which.is_some()), by(which)) {
         let leads = phrases!("in | by | before | until | till | during | over | of | the | from");
         let led = i > own && leads.contains(scan.before(i)) || which.is_some() || scan.is_whole(i, next);
+        let led = led || scan.at(at).starts_with('q') && next > at + 1;
         let due = if start <= scan.today() { calendar::plus_days(end, -1)? } else { start };
         return (led && scan.closes(next)).then_some((span(start, end, due), next));
     }

@@ -6,6 +6,44 @@ use super::{Scan, find};
 use crate::reading::When;
 use crate::tokens::Words;
 
+mod late;
+mod none;
+mod points;
+mod random;
+mod repeat;
+mod zones;
+
+const WEDNESDAY: &str = "2026-03-11T09:30:00Z[UTC]";
+const LATE: &str = "2027-02-25T22:45:00Z[UTC]";
+
+/// What the first expression of a text means, and its rule; to the second only where that matters.
+fn first(now: &str, text: &str) -> (Option<String>, Option<String>) {
+    let found = crate::expressions(text, &now.parse().unwrap());
+    let Some(found) = found.into_iter().next() else { return (None, None) };
+    let due = found.due.map(|due| match due {
+        When::Day(date) => date.to_string(),
+        When::Time(at) if at.second() == 0 => at.strftime("%Y-%m-%dT%H:%M").to_string(),
+        When::Time(at) => at.to_string(),
+    });
+    (due, found.recurrence)
+}
+
+#[track_caller]
+fn all_at(now: &str, table: &[(&str, &str)]) {
+    for (text, expected) in table {
+        assert_eq!(first(now, text), (Some((*expected).to_owned()), None), "{text}");
+    }
+}
+
+/// Texts, their rules, and the first day or time, "-" for none.
+#[track_caller]
+fn rules_at(now: &str, table: &[(&str, &str, &str)]) {
+    for (text, rule, start) in table {
+        let start = Some((*start).to_owned()).filter(|start| start != "-");
+        assert_eq!(first(now, text), (start, Some((*rule).to_owned())), "{text}");
+    }
+}
+
 fn at(now: &str, text: &str) -> (Option<String>, Option<String>) {
     let now: Zoned = now.parse().unwrap();
     let words = Words::new(text);

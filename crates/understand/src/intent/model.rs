@@ -100,7 +100,7 @@ impl Verdict {
 
 /// Asks the model what it thinks of the guess of the rules, and follows it where it is sure enough of something else.
 pub(super) fn settle(clause: &Clause, guess: Guess) -> Verdict {
-    let Some(class) = Class::of(&guess) else { return Verdict::without_model(guess) };
+    let Some(class) = Class::of(&guess).filter(|_| !clause.is_date()) else { return Verdict::without_model(guess) };
     let odds = Scores::of(clause, &guess).odds();
     let best = Class::ALL.into_iter().max_by(|a, b| odds[*a as usize].total_cmp(&odds[*b as usize])).unwrap_or(class);
     let likely = odds[best as usize];
@@ -111,18 +111,21 @@ pub(super) fn settle(clause: &Clause, guess: Guess) -> Verdict {
     Verdict { guess: act(clause, best).map(|act| (act, likely)), likelihood: Some(likely), overruled }
 }
 
-/// How likely something else must be than what the rules say. A clear command is hardly ever overruled, and one that
-/// names a task or a reminder is never taken for small talk.
+/// How likely something else must be than what the rules say. A clear command is hardly ever overruled; what is added
+/// outright or names a task is never taken for small talk.
 fn needed(clause: &Clause, guess: Guess, best: Class) -> f64 {
-    let Some((act, sure)) = guess else { return 0.5 };
+    let Some((act, sure)) = guess else {
+        // Beside a command, a remark is more often why it is given.
+        return if clause.is_whole() { 0.5 } else { 0.9 };
+    };
     let clear = sure >= 0.85;
-    // "I have to finish the report" is not done yet.
-    if matches!(act, Act::Create(..)) && best != Class::Other && mood::is_wish(clause, clause.start) {
-        return f64::INFINITY;
-    }
-    match (best, clear) {
-        (Class::Other, _) if clause.words.of_tasks || clear && clause.has_noun() => f64::INFINITY,
-        (Class::Other, _) | (_, true) => 0.9,
+    let creates = matches!(act, Act::Create(..));
+    match best {
+        Class::Other if clause.words.of_tasks || clear && (creates || clause.has_noun()) => f64::INFINITY,
+        // "I have to finish the report" is not done yet.
+        _ if best != Class::Other && creates && mood::is_wish(clause, clause.start) => f64::INFINITY,
+        Class::Other => 0.9,
+        _ if clear => 0.9,
         _ => 0.5,
     }
 }

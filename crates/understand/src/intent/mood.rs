@@ -8,7 +8,16 @@ use crate::phrases::{Phrases, phrases};
 
 /// Whether the clause speaks about a change without wanting it: "don't delete …", "how do I delete a task?".
 pub(super) fn wants_nothing(clause: &Clause) -> bool {
-    forbids(clause) || asks_how(clause) || excludes(clause)
+    takes_back(clause) || forbids(clause) || asks_how(clause) || excludes(clause)
+}
+
+/// "never mind", "forget it": no command, whatever was talked about.
+fn takes_back(clause: &Clause) -> bool {
+    const NOTHING: Phrases = phrases!(
+        "never mind | nevermind | nvm | never mind that | forget it | forget about it | forget i asked | \
+         forget i said anything | nothing | not now | leave it | leave it be | leave it at that | let it be | drop it"
+    );
+    clause.phrase(clause.start, NOTHING).is_some_and(|n| clause.start + n == clause.end)
 }
 
 /// "delete everything except milk": no filter says what is left over, and a wrong one would do harm.

@@ -80,7 +80,7 @@ fn chores_in_the_past_are_done() {
     ] {
         let command = one(text);
         assert_eq!((command.intent, command.target), (Intent::CompleteTask, named(target)), "{text}");
-        assert!((0.6..=0.7).contains(&command.confidence), "{text}: {}", command.confidence);
+        assert!(command.confidence >= 0.6, "{text}: {}", command.confidence);
     }
 }
 

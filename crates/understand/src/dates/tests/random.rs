@@ -1,0 +1,156 @@
+//! Dates that are written out in many ways are read back, and nothing that is found lies outside of the text.
+
+use jiff::Zoned;
+use jiff::civil::{Date, DateTime};
+use proptest::prelude::*;
+
+use super::WEDNESDAY;
+use crate::{Expression, Order, Reader, When, expressions};
+
+fn now() -> Zoned {
+    WEDNESDAY.parse().unwrap()
+}
+
+fn dates() -> impl Strategy<Value = Date> {
+    (2026_i16..2060, 1_i8..=12, 1_i8..=31).prop_filter_map("a day of the calendar", |(y, m, d)| Date::new(y, m, d).ok())
+}
+
+fn ordinal(day: i8) -> String {
+    let suffix = match day {
+        1 | 21 | 31 => "st",
+        2 | 22 => "nd",
+        3 | 23 => "rd",
+        _ => "th",
+    };
+    format!("{day}{suffix}")
+}
+
+/// A date in the ways that people write it.
+fn written(date: Date) -> Vec<String> {
+    let nth = ordinal(date.day());
+    let mut ways: Vec<String> = [
+        "%Y-%m-%d",
+        "%Y/%m/%d",
+        "%-m/%-d/%Y",
+        "%m/%d/%Y",
+        "%m-%d-%Y",
+        "%B %-d, %Y",
+        "%b %-d %Y",
+        "%-d %B %Y",
+        "%-d %b %Y",
+        "%d-%b-%Y",
+        "%A, %B %-d, %Y",
+        "%a %-d %b %Y",
+        "%A %Y-%m-%d",
+        "on %A the %-d of %B %Y",
+    ]
+    .iter()
+    .map(|format| date.strftime(format).to_string())
+    .collect();
+    let (month, year) = (date.strftime("%B"), date.year());
+    ways.extend([
+        format!("{month} {nth} {year}"),
+        format!("the {nth} of {month}, {year}"),
+        format!("{nth} {month} {year}"),
+    ]);
+    ways
+}
+
+/// A time of day in the ways that people write it.
+fn told(at: DateTime) -> Vec<String> {
+    let mut ways: Vec<String> =
+        ["%H:%M", "%-I:%M %p", "%-I:%M%P", "%-I.%M%P"].iter().map(|format| at.strftime(format).to_string()).collect();
+    let half = if at.hour() < 12 { "am" } else { "pm" };
+    let hour = at.strftime("%-I");
+    match at.minute() {
+        0 => ways.extend([format!("{hour}{half}"), format!("{hour} o'clock {half}")]),
+        15 => ways.push(format!("quarter past {hour} {half}")),
+        30 => ways.push(format!("half past {hour} {half}")),
+        _ => {}
+    }
+    ways
+}
+
+#[track_caller]
+fn only(reader: Reader, text: &str) -> Expression {
+    let mut found = reader.expressions(text, &now());
+    assert_eq!(found.len(), 1, "{text}: {found:?}");
+    let one = found.remove(0);
+    assert_eq!(one.text, text, "all of it");
+    one
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_date_is_read_back(date in dates()) {
+        for text in written(date) {
+            assert_eq!(only(Reader::default(), &text).start, Some(When::Day(date)), "{text}");
+        }
+        let day_first = Reader { numeric: Order::DayFirst };
+        for format in ["%d/%m/%Y", "%-d.%-m.%Y", "%d-%m-%Y", "%Y-%m-%d"] {
+            let text = date.strftime(format).to_string();
+            assert_eq!(only(day_first, &text).start, Some(When::Day(date)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_with_a_time_is_read_back(
+        date in dates(),
+        hour in 0_i8..24,
+        minute in prop::sample::select(vec![0_i8, 5, 15, 30, 42, 59]),
+        way in 0_usize..17,
+    ) {
+        let at = date.at(hour, minute, 0, 0);
+        let ways = written(date);
+        let day = &ways[way % ways.len()];
+        for time in told(at) {
+            for text in [format!("{day} at {time}"), format!("{time} on {}", day.trim_start_matches("on "))] {
+                assert_eq!(only(Reader::default(), &text).start, Some(When::Time(at)), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_found_lies_in_the_text_and_in_order(text in "\\PC{0,120}") {
+        check(&text);
+    }
+
+    #[test]
+    fn any_row_of_words_is_read(words in prop::collection::vec(prop::sample::select(WORDS.split(' ').collect::<Vec<_>>()), 0..14)) {
+        check(&words.join(" "));
+    }
+}
+
+const WORDS: &str = "every other first last 3 31st 29 feb march may sun mon, tuesday wednesdays and to - from between until for \
+    weeks month quarter year days 2nd next this the of in on at by 3pm 15:30 9-5 half past quarter noon midnight tomorrow \
+    évening 🎂 «x» naïve ½ q3 2027 99999 0 -1 12/31 31/12 13/13 24/7 christmas easter day before after a an business \
+    working morning tonight times except weekends daily twice 5x 1h30m + ( ) . ' late early mid end start spring decade \
+    20270315 2027-03-15t10:00 each couple 1st 15th ago hence 2.5 999 hours minutes";
+
+fn check(text: &str) {
+    let mut last = 0;
+    for found in expressions(text, &now()) {
+        assert!(found.span.start >= last && found.span.start < found.span.end, "{text:?}: {found:?}");
+        assert_eq!(text.get(found.span.clone()), Some(found.text.as_str()), "{text:?}");
+        if let (Some(When::Day(start)), Some(When::Day(end))) = (found.start, found.end) {
+            assert!(start < end, "{text:?}: {found:?}");
+        }
+        if let Some(rule) = &found.recurrence {
+            assert!(model::recurrence::parse("recurrence", rule).is_ok(), "{text:?}: {rule}");
+        }
+        last = found.span.end;
+    }
+}
+
+#[test]
+fn spans_count_bytes_whatever_the_letters() {
+    let text = "café 🎂 für Zoë — naïve plan, tomorrow at 5pm «not friday» and again on Friday ☕";
+    let found = expressions(text, &now());
+    let texts: Vec<_> = found.iter().map(|one| &text[one.span.clone()]).collect();
+    assert_eq!(texts, ["tomorrow at 5pm", "on Friday"]);
+    assert_eq!(found[0].span.start, text.find("tomorrow").unwrap());
+    let text = "přijít 明日 every Monday";
+    assert_eq!(text[expressions(text, &now())[0].span.clone()], *"every Monday");
+}
