@@ -257,7 +257,7 @@ fn nth_workday(start: Date, end: Date, n: i64) -> Option<Date> {
     let length = i64::from(end.since(start).ok()?.get_days());
     let works = |date: &Date| !matches!(date.weekday(), Weekday::Saturday | Weekday::Sunday);
     let mut days = (0..length).filter_map(|more| calendar::plus_days(start, more)).filter(works);
-    if n < 0 { days.last() } else { days.nth(usize::try_from(n - 1).ok()?) }
+    if n < 0 { days.next_back() } else { days.nth(usize::try_from(n - 1).ok()?) }
 }
 
 /// A month named without a year means the next one whose day lies ahead.
