@@ -30,7 +30,7 @@ pub(super) fn read(scan: &Scan, i: usize, by: i64) -> Option<(Date, Date, usize)
             let years = [this.checked_sub(2)?, this.checked_sub(1)?, this, this.checked_add(1)?, this.checked_add(2)?];
             let mut all = years.into_iter().filter_map(bounds);
             match by {
-                -1 => all.filter(|(_, end)| *end <= scan.today()).next_back()?,
+                -1 => all.rfind(|(_, end)| *end <= scan.today())?,
                 1 => all.find(|(start, _)| *start > scan.today())?,
                 _ => all.find(|(_, end)| *end > scan.today())?,
             }
