@@ -31,6 +31,13 @@ pub(crate) struct Entry {
     place: usize,
 }
 
+impl Entry {
+    /// How many words it has.
+    pub(crate) fn len(&self) -> usize {
+        1 + self.rest.len()
+    }
+}
+
 /// A set of words, told apart by their bits only. Wide enough that lists of hundreds refuse most other words.
 pub(crate) type Bits = [u64; 16];
 
@@ -309,7 +316,14 @@ impl<T: Copy> Meanings<T> {
         self.phrases.place(word).and_then(|place| self.meanings.get(place)).copied()
     }
 
-    /// The same for the word at `i`.
+    /// What the longest of the phrases at `i` stands for, and its length.
+    #[inline]
+    pub(crate) fn phrase(&self, words: &Words, i: usize) -> Option<(T, usize)> {
+        let entry = words.entry(i, self.phrases)?;
+        self.meanings.get(entry.place).map(|meaning| (*meaning, entry.len()))
+    }
+
+    /// What the word at `i` stands for.
     #[inline]
     pub(crate) fn at(&self, words: &Words, i: usize) -> Option<T> {
         words.place(i, self.phrases).and_then(|place| self.meanings.get(place)).copied()
