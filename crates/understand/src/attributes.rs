@@ -1,6 +1,6 @@
 //! What a task gets beside its title: priority, tags, a description. Takes the tokens that say so.
 
-use crate::phrases::{Phrases, phrases};
+use crate::phrases::{Meanings, Phrases, meanings, phrases};
 use std::ops::Range;
 
 use model::task::Priority;
@@ -41,9 +41,11 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
     ),
 ];
 
+const PRIORITY_PHRASES: Meanings<Priority> = meanings!(Priority, PRIORITIES);
+
 /// The priority said at token `i`, and its length.
 pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
-    PRIORITIES.iter().find_map(|(priority, list)| clause.phrase(i, *list).map(|n| (*priority, n)))
+    PRIORITY_PHRASES.phrase(clause.words, i).filter(|(_, n)| i + n <= clause.end)
 }
 
 /// A priority that ends the clause: where it begins, "as" included, and which.

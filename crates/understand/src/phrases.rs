@@ -31,8 +31,15 @@ pub(crate) struct Entry {
     place: usize,
 }
 
-/// A set of words, told apart by their bits only.
-pub(crate) type Bits = [u64; 4];
+impl Entry {
+    /// How many words it has.
+    pub(crate) fn len(&self) -> usize {
+        1 + self.rest.len()
+    }
+}
+
+/// A set of words, told apart by their bits only. Wide enough that lists of hundreds refuse most other words.
+pub(crate) type Bits = [u64; 16];
 
 impl Phrases {
     /// Whether one of them may begin with a word of this mark.
@@ -46,7 +53,7 @@ impl Phrases {
     #[inline]
     pub(crate) fn may_meet(self, words: &Bits) -> bool {
         let firsts = &self.0.firsts;
-        firsts[0] & words[0] | firsts[1] & words[1] | firsts[2] & words[2] | firsts[3] & words[3] != 0
+        firsts.iter().zip(words).fold(0, |all, (a, b)| all | a & b) != 0
     }
 
     /// Those that begin with the word, the longest first.
@@ -130,7 +137,7 @@ pub(crate) const fn mark(key: u64) -> u16 {
 /// Where a mark stands in [`Bits`].
 #[inline]
 pub(crate) const fn bit(mark: u16) -> (usize, u64) {
-    (mark as usize >> 14, 1 << (mark >> 8 & 63))
+    (mark as usize >> 12, 1 << (mark >> 6 & 63))
 }
 
 /// How many phrases a text holds.
@@ -255,7 +262,7 @@ pub(crate) const fn buckets<const N: usize>(entries: &[Entry]) -> [u16; N] {
 }
 
 pub(crate) const fn firsts(entries: &[Entry]) -> Bits {
-    let mut firsts = [0; 4];
+    let mut firsts = [0; 16];
     let mut i = 0;
     while i < entries.len() {
         let (slot, bit) = bit(mark(entries[i].first));
@@ -309,7 +316,14 @@ impl<T: Copy> Meanings<T> {
         self.phrases.place(word).and_then(|place| self.meanings.get(place)).copied()
     }
 
-    /// The same for the word at `i`.
+    /// What the longest of the phrases at `i` stands for, and its length.
+    #[inline]
+    pub(crate) fn phrase(&self, words: &Words, i: usize) -> Option<(T, usize)> {
+        let entry = words.entry(i, self.phrases)?;
+        self.meanings.get(entry.place).map(|meaning| (*meaning, entry.len()))
+    }
+
+    /// What the word at `i` stands for.
     #[inline]
     pub(crate) fn at(&self, words: &Words, i: usize) -> Option<T> {
         words.place(i, self.phrases).and_then(|place| self.meanings.get(place)).copied()

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::phrases::{self, Bits, Phrases};
+use crate::phrases::{self, Bits, Entry, Phrases};
 use crate::reader::Order;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +97,13 @@ impl<'a> Words<'a> {
     /// The length of the longest of these phrases that stands at `i`.
     #[inline]
     pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
-        let token = self.tokens.get(i)?;
-        if phrases.may_begin(token.mark) { self.longest(i, phrases) } else { None }
+        self.entry(i, phrases).map(Entry::len)
+    }
+
+    /// The longest of these phrases that stands at `i`.
+    #[inline]
+    pub(crate) fn entry(&self, i: usize, phrases: Phrases) -> Option<&'static Entry> {
+        if self.may_begin(i, phrases) { self.longest(i, phrases) } else { None }
     }
 
     /// Whether one of these phrases may begin at `i`; few pass where none does.
@@ -107,11 +112,10 @@ impl<'a> Words<'a> {
         self.tokens.get(i).is_some_and(|token| phrases.may_begin(token.mark))
     }
 
-    fn longest(&self, i: usize, phrases: Phrases) -> Option<usize> {
+    fn longest(&self, i: usize, phrases: Phrases) -> Option<&'static Entry> {
         let (token, after) = self.tokens.get(i..)?.split_first()?;
         let follows = |rest: &[u64]| after.len() >= rest.len() && rest.iter().zip(after).all(|(key, t)| *key == t.key);
-        let mut fitting = phrases.beginning_with(token.key, token.mark).filter(|entry| follows(entry.rest));
-        fitting.next().map(|entry| 1 + entry.rest.len())
+        phrases.beginning_with(token.key, token.mark).find(|entry| follows(entry.rest))
     }
 
     /// Where the token stands in this list of words.

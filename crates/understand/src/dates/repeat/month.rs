@@ -43,7 +43,9 @@ fn place(scan: &Scan, i: usize) -> Option<(Place, usize)> {
     }
     let mut days = vec![n];
     let mut end = at + usize::from(scan.at(at) == "day");
-    while let Some((day, next)) = another(scan, end) {
+    // No month has more days; the limit keeps the time linear where every word may begin such a list.
+    for _ in 0..31 {
+        let Some((day, next)) = another(scan, end) else { break };
         days.push(day);
         end = next;
     }
