@@ -186,7 +186,7 @@ fn past_state(clause: &Clause, i: usize) -> Guess {
     }
     let mark = (i..=clause.end.min(clause.words.len())).find(|k| MARKS.contains(clause.words.at(*k)))?;
     let about = if mark == i { i + 1..clause.end } else { i..mark.min(clause.end) };
-    let fits = !about.is_empty() && verb_at(clause, i).is_none() && !is_doing(clause, about.start) || mark == i;
+    let fits = !about.is_empty() && verb_at(clause, i).is_none() && !super::is_doing(clause, about.start) || mark == i;
     (fits && !clause.asked && about.len() <= 7).then_some((Act::Complete(about.start, about.end), 0.75))
 }
 
