@@ -9,7 +9,7 @@ use jiff::Zoned;
 use crate::courtesy;
 use crate::dates::{self, Found, Scan};
 use crate::lexicon::{self, Noun};
-use crate::phrases::Phrases;
+use crate::phrases::{Bits, Phrases, phrases};
 use crate::scope;
 use crate::tokens::Words;
 
@@ -30,6 +30,8 @@ pub(crate) struct Clause<'a> {
     /// Where the courtesies before it begin.
     pub(crate) opening: usize,
     taken: Vec<bool>,
+    /// Its words and those around it, so that most phrases are known to be absent at a glance.
+    bits: Bits,
 }
 
 /// A word for a task, a reminder or a list.
@@ -45,15 +47,21 @@ impl<'a> Clause<'a> {
     pub(crate) fn new(words: &'a Words<'a>, range: Range<usize>, now: &'a Zoned) -> Self {
         let start = courtesy::after(words, range.start, range.end);
         let end = courtesy::before(words, start, range.end);
-        let taken = (start..end).map(|i| courtesy::is_please(words.at(i))).collect();
+        let mut taken = vec![false; end - start];
+        for (slot, i) in taken.iter_mut().zip(start..end) {
+            *slot = courtesy::is_please(words.at(i));
+        }
         let mut dates = dates::find(Scan { words, start, end, now });
         dates.retain(|found| !is_name(words, start, end, found));
         let foreign = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
-        let plan = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::PLANS));
-        let asked = (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
         let opening = range.start;
+        let bits = words.bits(opening..words.len().min(range.end + 1));
+        let plans = !words.of_tasks && scope::PLANS.may_meet(&bits);
+        let plan = plans && (start..end).any(|i| words.is_one_of(i, scope::PLANS));
+        let asked = phrases!("?").may_meet(&bits)
+            && (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
         let mut clause =
-            Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken };
+            Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken, bits };
         clause.nouns = clause.find_nouns();
         clause
     }
@@ -114,7 +122,8 @@ impl<'a> Clause<'a> {
 
     /// The expression of a date that covers token `i`.
     pub(crate) fn date_at(&self, i: usize) -> Option<&Found> {
-        self.dates.iter().find(|found| found.tokens.contains(&i))
+        let after = self.dates.partition_point(|found| found.tokens.end <= i);
+        self.dates.get(after).filter(|found| found.tokens.contains(&i))
     }
 
     pub(crate) fn has_noun(&self) -> bool {
@@ -133,20 +142,29 @@ impl<'a> Clause<'a> {
 
     /// The noun that begins at `i`.
     pub(crate) fn noun_at(&self, i: usize) -> Option<Named> {
-        self.nouns.iter().find(|noun| noun.at == i).copied()
+        self.nouns_from(i).first().filter(|noun| noun.at == i).copied()
     }
 
     /// The first noun that begins in the stretch.
     pub(crate) fn noun_in(&self, range: Range<usize>) -> Option<Named> {
-        self.nouns.iter().find(|noun| range.contains(&noun.at)).copied()
+        self.nouns_from(range.start).first().filter(|noun| noun.at < range.end).copied()
     }
 
     pub(crate) fn nouns_in(&self, range: Range<usize>) -> impl Iterator<Item = Named> {
-        self.nouns.iter().filter(move |noun| range.contains(&noun.at)).copied()
+        self.nouns_from(range.start).iter().take_while(move |noun| noun.at < range.end).copied()
+    }
+
+    /// The nouns that begin at `i` or later. A long text may have many, and every word may ask.
+    fn nouns_from(&self, i: usize) -> &[Named] {
+        let first = self.nouns.partition_point(|noun| noun.at < i);
+        self.nouns.get(first..).unwrap_or_default()
     }
 
     /// The first place from `from` on where one of these phrases stands; the place and its length.
     pub(crate) fn seek(&self, from: usize, phrases: Phrases) -> Option<(usize, usize)> {
+        if !phrases.may_meet(&self.bits) {
+            return None;
+        }
         (from..self.end).find_map(|i| self.phrase(i, phrases).map(|n| (i, n)))
     }
 

@@ -19,9 +19,13 @@ fn collapsed_is(word: &str, wanted: &str) -> bool {
     rest.peek().is_none()
 }
 
+#[inline]
 pub(crate) fn is_please(word: &str) -> bool {
-    matches!(word, "pls" | "plz" | "kindly" | "plese" | "pleas" | "plase")
-        || word.starts_with("pl") && collapsed_is(word, "please")
+    matches!(word.as_bytes(), [b'p', b'l', ..] | [b'k', ..]) && asks(word)
+}
+
+fn asks(word: &str) -> bool {
+    matches!(word, "pls" | "plz" | "kindly" | "plese" | "pleas" | "plase") || collapsed_is(word, "please")
 }
 
 const OPENINGS: Phrases = phrases!(

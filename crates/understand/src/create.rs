@@ -80,19 +80,18 @@ fn is_empty_title(title: &str) -> bool {
 fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
     const UNITS: Phrases =
         phrases!("minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks | night | month");
+    const AHEAD: Phrases = phrases!(
+        "before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | \
+         in advance | earlier"
+    );
+    if !clause.has(AHEAD) {
+        return;
+    }
     for i in from..to {
         let amount =
             if matches!(clause.at(i), "the") { Some(1) } else { numbers::amount(clause.words, i).map(|(_, len)| len) };
         let Some(unit) = amount.map(|len| i + len).filter(|unit| UNITS.contains(clause.at(*unit))) else { continue };
-        let Some(n) = clause.phrase(
-            unit + 1,
-            phrases!(
-                "before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | \
-             in advance | earlier"
-            ),
-        ) else {
-            continue;
-        };
+        let Some(n) = clause.phrase(unit + 1, AHEAD) else { continue };
         if clause.date_at(i).is_some_and(|found| found.tokens.end > unit + 1) {
             continue;
         }

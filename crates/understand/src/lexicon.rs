@@ -2,7 +2,7 @@
 //!
 //! Only words in the place of a command are matched here, with small slips forgiven; titles never are.
 
-use crate::phrases::{Phrases, phrases};
+use crate::phrases::{Meanings, Phrases, meanings, phrases};
 use crate::spelling::resembles;
 use crate::tokens::Words;
 
@@ -90,6 +90,8 @@ const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Reopen, phrases!("reopen | uncheck | untick | unmark | uncomplete | restore")),
 ];
 
+const VERB_WORDS: Meanings<Verb> = meanings!(Verb, VERBS);
+
 /// Verbs that are recognised when misspelled.
 const FORGIVEN: Phrases = phrases!(
     "create | remind | show | list | display | delete | remove | cancel | erase | clear | complete | finish | \
@@ -120,7 +122,7 @@ pub(crate) fn verb(word: &str) -> Option<Verb> {
 }
 
 fn exact_verb(word: &str) -> Option<Verb> {
-    VERBS.iter().find(|(_, words)| words.contains(word)).map(|(verb, _)| *verb)
+    VERB_WORDS.get(word)
 }
 
 /// What a noun stands for.
@@ -130,6 +132,18 @@ pub(crate) enum Noun {
     Reminder,
     List,
 }
+
+/// Each with whether it is a plural.
+const NOUNS: &[((Noun, bool), Phrases)] = &[
+    ((Noun::Task, false), phrases!("task | todo | to-do | item | chore | errand | taks | tsk")),
+    ((Noun::Task, true), phrases!("tasks | todos | to-dos | items | chores | errands | todo's | task's")),
+    ((Noun::List, false), phrases!("list | agenda | checklist")),
+    ((Noun::List, true), phrases!("lists")),
+    ((Noun::Reminder, false), phrases!("reminder | alert | notification")),
+    ((Noun::Reminder, true), phrases!("reminders | alerts | notifications")),
+];
+
+const NOUN_WORDS: Meanings<(Noun, bool)> = meanings!((Noun, bool), NOUNS);
 
 /// A word for a task, a reminder or a list at `i`, how many tokens it takes and whether it is a plural.
 pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
@@ -142,7 +156,7 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     ) {
         return Some((Noun::List, len, true));
     }
-    if words.spells(i, "to do").is_some()
+    if words.phrase(i, phrases!("to do")).is_some()
         && !matches!(
             words.before(i),
             "need" | "have" | "has" | "how" | "want" | "going" | "supposed" | "things" | "what" | "me"
@@ -153,18 +167,14 @@ pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
     if words.phrase(i, phrases!("to dos | to do's")).is_some() {
         return Some((Noun::Task, 2, true));
     }
+    if let Some((noun, plural)) = NOUN_WORDS.at(words, i) {
+        return Some((noun, 1, plural));
+    }
+    if words.phrase(i, phrases!("action item | action items")).is_some() {
+        return Some((Noun::Task, 2, words.at(i + 1).ends_with('s')));
+    }
     let word = words.at(i);
-    Some(match word {
-        "action" if matches!(words.at(i + 1), "item" | "items") => (Noun::Task, 2, words.at(i + 1).ends_with('s')),
-        "task" | "todo" | "to-do" | "item" | "chore" | "errand" | "taks" | "tsk" => (Noun::Task, 1, false),
-        "tasks" | "todos" | "to-dos" | "items" | "chores" | "errands" | "todo's" | "task's" => (Noun::Task, 1, true),
-        "list" | "lists" | "agenda" | "checklist" => (Noun::List, 1, word.ends_with('s')),
-        "alert" | "notification" => (Noun::Reminder, 1, false),
-        "alerts" | "notifications" | "reminders" => (Noun::Reminder, 1, true),
-        "remind" | "reminding" | "reminded" => return None,
-        _ if is_reminder(word) => (Noun::Reminder, 1, word.ends_with('s')),
-        _ => return None,
-    })
+    is_reminder(word).then(|| (Noun::Reminder, 1, word.ends_with('s')))
 }
 
 fn is_reminder(word: &str) -> bool {
@@ -173,8 +183,7 @@ fn is_reminder(word: &str) -> bool {
         && word != "remainder"
         && word != "remainders"
         && (resembles(word, "reminder") || resembles(word, "reminders"))
-        && word != "remind"
-        && word != "reminded"
+        && !matches!(word, "remind" | "reminded" | "reminding")
 }
 
 /// "to do" is a noun where an article or its like stands before it or nothing that can be done follows.

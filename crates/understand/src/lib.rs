@@ -57,9 +57,10 @@ fn commands(words: &Words, now: &jiff::Zoned) -> Reading {
         let commands = items.into_iter().map(item).collect();
         return Reading { commands };
     }
-    let mut commands: Vec<Command> = Vec::new();
+    let clauses = split::clauses(words);
+    let mut commands: Vec<Command> = Vec::with_capacity(clauses.len());
     let mut remark = None;
-    for range in split::clauses(words) {
+    for range in clauses {
         let mut command = command::read(&mut Clause::new(words, range.clone(), now));
         if let Some(joined) = remark.and_then(|start| with_remark(words, start..range.end, &command, now)) {
             commands.pop();

@@ -1,67 +1,33 @@
 //! Numbers as people write them: figures, words, ordinals, "a couple of". Never more than a few thousand.
 
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use crate::tokens::Words;
 
 /// A number and how many tokens it takes.
 pub(crate) type Read<T> = Option<(T, usize)>;
 
-const UNITS: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-const ORDINALS: [&str; 20] = [
-    "zeroth",
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "fourteenth",
-    "fifteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-];
+/// The tens stand behind nineteen.
+const CARDINALS: Phrases = phrases!(
+    "zero | one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve | thirteen | \
+     fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | \
+     twenty | thirty | forty | fifty | sixty | seventy | eighty | ninety"
+);
+const ORDINALS: Phrases = phrases!(
+    "zeroth | first | second | third | fourth | fifth | sixth | seventh | eighth | ninth | tenth | eleventh | \
+     twelfth | thirteenth | fourteenth | fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | \
+     twentieth | thirtieth"
+);
 
-fn place(list: &[&str], word: &str) -> Option<i64> {
-    list.iter().position(|w| *w == word).and_then(|n| i64::try_from(n).ok())
+fn place(list: Phrases, word: &str) -> Option<i64> {
+    list.place(word).and_then(|n| i64::try_from(n).ok())
 }
 
 pub(crate) fn unit(word: &str) -> Option<i64> {
-    place(&UNITS, word)
+    place(CARDINALS, word).filter(|n| *n < 20)
 }
 
 fn tens(word: &str) -> Option<i64> {
-    place(&TENS, word).map(|n| (n + 2) * 10)
+    place(CARDINALS, word).filter(|n| *n >= 20).map(|n| (n - 18) * 10)
 }
 
 pub(crate) fn figures(word: &str) -> Option<i64> {
@@ -78,6 +44,9 @@ fn single(word: &str) -> Option<i64> {
 
 /// "15", "fifteen", "twenty two".
 pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
+    if words.is_letters(i) && !words.is_one_of(i, CARDINALS) {
+        return None;
+    }
     let word = words.at(i);
     if let Some(n) = tens(word)
         && let Some(more) = unit(words.at(i + 1)).filter(|n| (1..10).contains(n))
@@ -99,15 +68,14 @@ pub(crate) fn ordinal_figures(word: &str) -> Option<i64> {
 }
 
 fn ordinal_word(word: &str) -> Option<i64> {
-    place(&ORDINALS, word).filter(|n| *n > 0).or(match word {
-        "twentieth" => Some(20),
-        "thirtieth" => Some(30),
-        _ => None,
-    })
+    place(ORDINALS, word).filter(|n| *n > 0).map(|n| if n > 20 { 30 } else { n })
 }
 
 /// "1st", "first", "twenty-first", "thirty first".
 pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
+    if words.is_letters(i) && !words.is_one_of(i, ORDINALS) && !words.is_one_of(i, CARDINALS) {
+        return None;
+    }
     let word = words.at(i);
     if let Some(n) = ordinal_figures(word).or_else(|| ordinal_word(word)) {
         return Some((n, 1));
@@ -139,7 +107,8 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
     if let Some(len) = words.phrase(i, phrases!("three quarters of an | three quarters of a | three quarters")) {
         return (len > 2).then_some(((0, 45), len));
     }
-    if let Some(fraction) = fraction(words.at(i)) {
+    let fraction = |i: usize| if words.is_letters(i) { None } else { fraction(words.at(i)) };
+    if let Some(fraction) = fraction(i) {
         let of = words.phrase(i + 1, phrases!("of an | of a | an | a")).unwrap_or(0);
         return Some((fraction, 1 + of));
     }
@@ -150,7 +119,7 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
                 return Some(((n, 30), len + 1 + more));
             }
         }
-        if let Some((0, sixtieths)) = fraction(words.at(i + len)) {
+        if let Some((0, sixtieths)) = fraction(i + len) {
             return Some(((n, sixtieths), len + 1));
         }
         let more = usize::from(words.at(i + len) == "more");

@@ -6,10 +6,37 @@ const LONGEST: usize = 24;
 
 /// The number of letters to insert, drop, replace or swap with a neighbour; `None` beyond `most`.
 pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len().abs_diff(b.len()) > most || a.len() > LONGEST || b.len() > LONGEST {
         return None;
     }
+    // What both begin and end with costs nothing, and little else is left where few slips are allowed.
+    let (a, b) = differing(a.as_bytes(), b.as_bytes());
+    match (a, b, most) {
+        ([], rest, _) | (rest, [], _) => Some(rest.len()),
+        ([_], [_], _) => Some(1),
+        ([w, x], [y, z], _) if w == z && x == y => Some(1),
+        (.., 0 | 1) => None,
+        _ if have_other_letters(a, b, most) => None,
+        _ => edits(a, b, most),
+    }
+    .filter(|n| *n <= most)
+}
+
+/// The two words without what they begin and end with alike.
+fn differing<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+    let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let (a, b) = (a.get(head..).unwrap_or_default(), b.get(head..).unwrap_or_default());
+    let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
+    (a.get(..a.len() - tail).unwrap_or_default(), b.get(..b.len() - tail).unwrap_or_default())
+}
+
+/// Whether the words have more different letters than so many slips make: one slip changes at most two of them.
+fn have_other_letters(a: &[u8], b: &[u8], most: usize) -> bool {
+    let letters = |word: &[u8]| word.iter().fold(0_u64, |set, byte| set | 1 << (byte & 63));
+    (letters(a) ^ letters(b)).count_ones() as usize > 2 * most
+}
+
+fn edits(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
     let mut rows = [[0_usize; LONGEST + 1]; 3];
     let cell = |row: &[usize; LONGEST + 1], i: usize| row.get(i).copied().unwrap_or(usize::MAX);
     for (i, slot) in rows[1].iter_mut().enumerate() {

@@ -36,6 +36,9 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
     if words.kind(i) == Some(Kind::Break) {
         return Some(after_number(words, i + 1));
     }
+    if !words.is_one_of(i, phrases!(". | ! | ? | ; | and | then | , | also | plus | & | but")) {
+        return None;
+    }
     match words.at(i) {
         "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
         "and" | "then" | "," | "also" | "plus" | "&" | "but" => {
@@ -97,27 +100,28 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     }
     let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
     let then = (link..next).any(|i| words.at(i) == "then");
-    let asked = courtesy > next || then;
     let named = names_task(words, courtesy + 1);
     // "Add milk, delete bread": nothing opened a sentence that could go on with a verb.
-    let plain = exact(words.at(first)) == Some(Verb::Add) && !(first..link).any(|i| matches!(words.at(i), "to" | ":"));
-    let asked = asked || plain;
+    // Asked last of all, since it looks at every word so far.
+    let plain =
+        || exact(words.at(first)) == Some(Verb::Add) && !(first..link).any(|i| matches!(words.at(i), "to" | ":"));
+    let asked = || courtesy > next || then || plain();
     match verb {
         Verb::Remind => matches!(words.at(courtesy + 1), "me" | "us") && first < next,
         Verb::Add => word == "add" && words.at(courtesy + 1) != "it" && words.at(courtesy + 1) != "that",
         Verb::Make => {
-            named && asked || named && matches!(word, "create" | "set") && !creates || named && word == "create"
+            named && asked() || named && matches!(word, "create" | "set") && !creates || named && word == "create"
         }
         Verb::Show => matches!(word, "show" | "list" | "display") && (words.at(courtesy + 1) == "me" || named),
         Verb::Mark => {
             word == "mark" && marks_done(words, courtesy + 1) && (then || words.at(courtesy + 1) != "it") || named
         }
         Verb::Delete => {
-            word != "stop" && word != "clear" && word != "drop" && (!creates || named || asked)
+            word != "stop" && word != "clear" && word != "drop" && (!creates || named || asked())
                 || word == "clear" && named
         }
         Verb::Complete | Verb::Change | Verb::Move => {
-            named || (asked || !creates) && (then || words.at(courtesy + 1) != "it")
+            named || (then || words.at(courtesy + 1) != "it") && (!creates || asked())
         }
         Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
         Verb::Put | Verb::Take => false,
@@ -130,7 +134,7 @@ fn marks_on(words: &Words, start: usize, link: usize, next: usize) -> bool {
     let as_in = |range: Range<usize>| range.into_iter().any(|i| words.at(i) == "as");
     let end = (next..next + 8).find(|i| matches!(words.at(*i), "and" | "," | "")).unwrap_or(next + 8);
     let verb = exact(words.at(next)).is_some() || words.at(next) == "then";
-    words.at(first) == "mark" && as_in(first..link) && !verb && as_in(next..end)
+    words.at(first) == "mark" && !verb && as_in(next..end) && as_in(first..link)
 }
 
 /// "On my list, add …": what stands before is no command.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::phrases::{self, Phrases};
+use crate::phrases::{self, Bits, Phrases};
 use crate::reader::Order;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +27,18 @@ struct Token {
     end: usize,
     lower_start: usize,
     lower_end: usize,
-    /// See [`phrases::mark`].
+    /// See [`phrases::key`] and [`phrases::mark`].
+    key: u64,
     mark: u16,
+    /// Whether it is a word of plain letters.
+    letters: bool,
 }
 
 /// The tokens of a text. Asking beyond the end gives an empty word, so that matchers need no checks.
 #[derive(Debug)]
 pub(crate) struct Words<'a> {
     text: &'a str,
+    /// The text in lower case, byte for byte; after it the words that are written in other ways ("Ä", "p.m.").
     lower: String,
     tokens: Vec<Token>,
     /// Whether words of other trades are taken for names of tasks.
@@ -45,8 +49,13 @@ pub(crate) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        let mut lexer =
-            Lexer { text, lower: String::with_capacity(text.len()), tokens: Vec::new(), unclosed: [false; 5] };
+        let mut lexer = Lexer {
+            text,
+            lower: text.to_ascii_lowercase(),
+            // Words have about five letters.
+            tokens: Vec::with_capacity(text.len() / 4 + 4),
+            unclosed: [false; 5],
+        };
         lexer.run();
         Self { text, lower: lexer.lower, tokens: lexer.tokens, of_tasks: false, numeric: Order::default() }
     }
@@ -77,36 +86,53 @@ impl<'a> Words<'a> {
         self.kind(i) == Some(Kind::Quoted)
     }
 
+    /// Whether the token is a word of plain letters: no figures in it, no marks.
+    #[inline]
+    pub(crate) fn is_letters(&self, i: usize) -> bool {
+        self.tokens.get(i).is_some_and(|token| token.letters)
+    }
+
     /// The length of the longest of these phrases that stands at `i`.
+    #[inline]
     pub(crate) fn phrase(&self, i: usize, phrases: Phrases) -> Option<usize> {
         let token = self.tokens.get(i)?;
-        if !phrases.may_begin(token.mark) {
-            return None;
-        }
-        let first = self.at(i);
-        let begins = |phrase: &&str| {
-            let next = phrase.as_bytes().get(first.len());
-            matches!(next, None | Some(b' ')) && phrase.starts_with(first)
-        };
-        phrases.iter().filter(begins).filter_map(|phrase| self.spells(i, phrase)).max()
+        if phrases.may_begin(token.mark) { self.longest(i, phrases) } else { None }
+    }
+
+    /// Whether one of these phrases may begin at `i`; few pass where none does.
+    #[inline]
+    pub(crate) fn may_begin(&self, i: usize, phrases: Phrases) -> bool {
+        self.tokens.get(i).is_some_and(|token| phrases.may_begin(token.mark))
+    }
+
+    fn longest(&self, i: usize, phrases: Phrases) -> Option<usize> {
+        let (token, after) = self.tokens.get(i..)?.split_first()?;
+        let follows = |rest: &[u64]| after.len() >= rest.len() && rest.iter().zip(after).all(|(key, t)| *key == t.key);
+        let mut fitting = phrases.beginning_with(token.key, token.mark).filter(|entry| follows(entry.rest));
+        fitting.next().map(|entry| 1 + entry.rest.len())
+    }
+
+    /// Where the token stands in this list of words.
+    #[inline]
+    pub(crate) fn place(&self, i: usize, words: Phrases) -> Option<usize> {
+        let token = self.tokens.get(i)?;
+        if words.may_begin(token.mark) { words.place_of(token.key, token.mark) } else { None }
     }
 
     /// Whether the token is one of these words.
+    #[inline]
     pub(crate) fn is_one_of(&self, i: usize, words: Phrases) -> bool {
-        let begins = self.tokens.get(i).is_some_and(|token| words.may_begin(token.mark));
-        begins && words.iter().any(|word| word == self.at(i))
+        self.place(i, words).is_some()
     }
 
-    /// The length of the phrase, if it stands at `i`.
-    pub(crate) fn spells(&self, i: usize, phrase: &str) -> Option<usize> {
-        let mut n = 0;
-        for word in phrase.split(' ') {
-            if self.at(i + n) != word {
-                return None;
-            }
-            n += 1;
+    /// The words of a stretch, for [`Phrases::may_meet`].
+    pub(crate) fn bits(&self, range: Range<usize>) -> Bits {
+        let mut bits = Bits::default();
+        for token in self.tokens.get(range).unwrap_or_default() {
+            let (slot, bit) = phrases::bit(token.mark);
+            bits[slot] |= bit;
         }
-        Some(n)
+        bits
     }
 
     /// The text of some tokens, as it was written.
@@ -150,77 +176,106 @@ struct Lexer<'a> {
 impl Lexer<'_> {
     fn run(&mut self) {
         let mut at = 0;
-        while let Some(c) = self.char_at(at) {
-            at = if c == '\n' {
-                self.push_raw(Kind::Break, at, at + 1, "\n")
-            } else if c.is_whitespace() || is_invisible(c) {
-                at + c.len_utf8()
-            } else if let Some(end) = self.quote_end(at, c) {
-                self.push_raw(Kind::Quoted, at, end, "")
-            } else if c.is_alphanumeric() {
-                self.word(at)
-            } else {
-                let end = at + c.len_utf8();
-                let lower_start = self.lower.len();
-                self.lower.push(c);
-                self.push(Kind::Mark, at, end, lower_start)
+        while let Some(byte) = self.text.as_bytes().get(at).copied() {
+            at = match byte {
+                b' ' => at + 1,
+                b'\n' => self.push(Kind::Break, at, at + 1, at..at + 1, false),
+                _ if byte.is_ascii_alphanumeric() => self.word(at),
+                _ => self.other(at),
             };
         }
     }
 
+    /// What begins with no plain letter or figure.
+    fn other(&mut self, at: usize) -> usize {
+        let Some(c) = self.char_at(at) else { return self.text.len() };
+        let end = at + c.len_utf8();
+        if c.is_alphanumeric() {
+            self.word(at)
+        } else if c.is_whitespace() || is_invisible(c) {
+            end
+        } else if let Some(end) = self.quote_end(at, c) {
+            self.push(Kind::Quoted, at, end, at..at, false)
+        } else {
+            self.push(Kind::Mark, at, end, at..end, false)
+        }
+    }
+
     fn char_at(&self, at: usize) -> Option<char> {
-        self.text.get(at..).and_then(|rest| rest.chars().next())
+        match self.text.as_bytes().get(at) {
+            Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
+            _ => self.text.get(at..).and_then(|rest| rest.chars().next()),
+        }
     }
 
-    fn push_raw(&mut self, kind: Kind, start: usize, end: usize, lower: &str) -> usize {
-        let lower_start = self.lower.len();
-        self.lower.push_str(lower);
-        self.push(kind, start, end, lower_start)
-    }
-
-    fn push(&mut self, kind: Kind, start: usize, end: usize, lower_start: usize) -> usize {
-        let lower_end = self.lower.len();
-        let mark = phrases::mark(self.lower.as_bytes().get(lower_start..lower_end).unwrap_or_default());
-        self.tokens.push(Token { kind, start, end, lower_start, lower_end, mark });
+    fn push(&mut self, kind: Kind, start: usize, end: usize, lower: Range<usize>, letters: bool) -> usize {
+        let word = self.lower.as_bytes().get(lower.clone()).unwrap_or_default();
+        let key = phrases::key(word);
+        let mark = phrases::mark(key);
+        self.tokens.push(Token {
+            kind,
+            start,
+            end,
+            lower_start: lower.start,
+            lower_end: lower.end,
+            key,
+            mark,
+            letters,
+        });
         end
     }
 
     fn word(&mut self, start: usize) -> usize {
-        let lower_start = self.lower.len();
-        let mut end = start;
-        let mut last = ' ';
-        while let Some(c) = self.char_at(end) {
-            let next = self.char_at(end + c.len_utf8());
-            if c.is_alphanumeric() || is_combining(c) {
-                self.lower.extend(c.to_lowercase());
-            } else if joins(last, c, next) {
-                self.lower.push(if is_apostrophe(c) { '\'' } else { c });
-            } else {
+        let rest = self.lower.as_bytes().get(start..self.text.len()).unwrap_or_default();
+        let letters = rest.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        let mut end = start + letters;
+        if rest.get(letters).is_none_or(|byte| *byte == b' ') {
+            return self.push(Kind::Word, start, end, start..end, true);
+        }
+        // Whether it stands in the lower case of the text as it has to be.
+        let mut plain = true;
+        loop {
+            let rest = self.lower.as_bytes().get(end..self.text.len()).unwrap_or_default();
+            end += rest.iter().position(|byte| !matches!(byte, b'a'..=b'z' | b'0'..=b'9')).unwrap_or(rest.len());
+            let Some(c) = self.char_at(end).filter(|c| *c != ' ') else { break };
+            let last = || self.text[start..end].chars().next_back().unwrap_or(' ');
+            if !c.is_alphanumeric() && !is_combining(c) && !joins(last(), c, self.char_at(end + c.len_utf8())) {
                 break;
             }
-            last = c;
+            plain &= c.is_ascii() && c != '`';
             end += c.len_utf8();
         }
-        let end = self.half_of_day(start, end);
-        self.push(Kind::Word, start, end, lower_start)
+        let whole = self.half_of_day(start, end);
+        if plain && whole == end {
+            return self.push(Kind::Word, start, end, start..end, end == start + letters);
+        }
+        let lower_start = self.lower.len();
+        for c in self.text[start..end].chars() {
+            if is_apostrophe(c) {
+                self.lower.push('\'');
+            } else {
+                self.lower.extend(c.to_lowercase());
+            }
+        }
+        if whole > end {
+            self.lower.push('m');
+        }
+        self.push(Kind::Word, start, whole, lower_start..self.lower.len(), false)
     }
 
-    /// Takes the rest of `a.m.` or `p.m.` into the word.
-    fn half_of_day(&mut self, start: usize, end: usize) -> usize {
-        let word = &self.text[start..end];
-        let Some(hour) = word.strip_suffix(['a', 'p', 'A', 'P']) else { return end };
+    /// The end of a word with the rest of `a.m.` or `p.m.` where it begins one.
+    fn half_of_day(&self, start: usize, end: usize) -> usize {
         let rest = &self.text[end..];
-        if !hour.bytes().all(|b| b.is_ascii_digit() || b == b':' || b == b'.')
-            || !rest.starts_with(".m") && !rest.starts_with(".M")
-        {
+        if !rest.starts_with(".m") && !rest.starts_with(".M") {
+            return end;
+        }
+        let Some(hour) = self.text[start..end].strip_suffix(['a', 'p', 'A', 'P']) else { return end };
+        if !hour.bytes().all(|b| b.is_ascii_digit() || b == b':' || b == b'.') {
             return end;
         }
         match rest[2..].chars().next() {
             Some(c) if c.is_alphanumeric() => end,
-            after => {
-                self.lower.push('m');
-                end + 2 + usize::from(after == Some('.'))
-            }
+            after => end + 2 + usize::from(after == Some('.')),
         }
     }
 

@@ -337,6 +337,9 @@ fn link(scan: &Scan, start: usize) -> usize {
 }
 
 fn expression(scan: &Scan, start: usize) -> Option<Found> {
+    if !scan.words.may_begin(start, LEADS) && !can_begin(scan.words, start) {
+        return None;
+    }
     let mut parts = Parts::default();
     let mut end = start;
     loop {
@@ -380,8 +383,16 @@ fn tail(scan: &Scan, start: usize, end: usize) -> usize {
     end + usize::from(opened && scan.at(end) == ")")
 }
 
-/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them.
+/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them. An article can
+/// only before a word that can, or before one of those that are counted.
 fn can_begin(words: &Words, i: usize) -> bool {
+    let counted = |i: usize| words.is_one_of(i, phrases!("pair | dozen")) || names::unit(words.at(i)).is_some();
+    let article = words.is_one_of(i, phrases!("a | an | the"));
+    is_first(words, i) && (!article || is_first(words, i + 1) || counted(i + 1))
+}
+
+/// Whether the word is the first of some piece.
+fn is_first(words: &Words, i: usize) -> bool {
     const FIRST: Phrases = phrases!(
         "a | an | the | this | next | nxt | last | past | previous | prior | coming | upcoming | following | \
          current | every | each | evry | ever | evey | one | two | three | four | five | six | seven | eight | \
@@ -406,11 +417,9 @@ fn can_begin(words: &Words, i: usize) -> bool {
          tday | tody | 2nite | tmrrw | tomoz | tmmrw | tmoro | nite"
     );
     let word = words.at(i);
-    if is_domain(words, i) {
-        return false;
-    }
-    let built = word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
-    built || words.is_one_of(i, FIRST) || words.is_one_of(i, holidays::FIRST) || word.len() >= 6 && is_name(word)
+    let built = !words.is_letters(i) && word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
+    let known = words.is_one_of(i, FIRST) || words.is_one_of(i, holidays::FIRST);
+    (built || known || word.len() >= 6 && is_name(word)) && !is_domain(words, i)
 }
 
 /// "monday.com" is an address.

@@ -2,32 +2,16 @@
 
 use jiff::civil::Weekday;
 
+use crate::phrases::{Phrases, phrases};
 use crate::spelling::{distance, resembles};
 
-const WEEKDAYS: [(&str, Weekday); 7] = [
-    ("monday", Weekday::Monday),
-    ("tuesday", Weekday::Tuesday),
-    ("wednesday", Weekday::Wednesday),
-    ("thursday", Weekday::Thursday),
-    ("friday", Weekday::Friday),
-    ("saturday", Weekday::Saturday),
-    ("sunday", Weekday::Sunday),
-];
+const WEEKDAYS: Phrases = phrases!("monday | tuesday | wednesday | thursday | friday | saturday | sunday");
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
+const MONTHS: Phrases = phrases!(
+    "january | february | march | april | may | june | july | august | september | october | november | december"
+);
+
+const SHORT_MONTHS: Phrases = phrases!("jan | feb | mar | apr | may | jun | jul | aug | sep | oct | nov | dec");
 
 /// A day of the week as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +48,9 @@ pub(crate) fn weekday(word: &str) -> Option<(Weekday, Form)> {
         None if word.ends_with("days") => (word.strip_suffix('s').unwrap_or(word), Form::Plural),
         None => (word, Form::Full),
     };
-    let known = WEEKDAYS.iter().find(|(name, _)| *name == stem);
-    let known = known.or_else(|| WEEKDAYS.iter().find(|(name, _)| slipped(stem, name)));
-    known.map(|(_, day)| (*day, form))
+    let place = WEEKDAYS.place(stem).or_else(|| WEEKDAYS.iter().position(|name| slipped(stem, name)))?;
+    let day = Weekday::from_monday_zero_offset(i8::try_from(place).ok()?).ok()?;
+    Some((day, form))
 }
 
 fn slipped(word: &str, name: &str) -> bool {
@@ -76,14 +60,14 @@ fn slipped(word: &str, name: &str) -> bool {
 /// The number of the month.
 pub(crate) fn month(word: &str) -> Option<i8> {
     let word = word.strip_suffix("'s").unwrap_or(word);
-    if word.len() < 3 {
+    let first = word.as_bytes().first();
+    if word.len() < 3 || !matches!(first, Some(b'j' | b'f' | b'm' | b'a' | b's' | b'o' | b'n' | b'd')) {
         return None;
     }
-    let place = MONTHS.iter().position(|name| *name == word || word.len() == 3 && name.starts_with(word));
-    let place = place.or((word == "sept").then_some(8));
+    let place = MONTHS.place(word).or_else(|| SHORT_MONTHS.place(word)).or((word == "sept").then_some(8));
     let place = place.or_else(|| {
-        let long = |name: &&&str| name.len() >= 7 && word.len() >= 6 && resembles(word, name);
-        MONTHS.iter().position(|name| long(&name))
+        let long = |name: &str| name.len() >= 7 && resembles(word, name);
+        if word.len() >= 6 { MONTHS.iter().position(long) } else { None }
     });
     let place = place.or(match word {
         "aprl" | "apirl" | "arpil" | "aprill" | "april's" => Some(3),
