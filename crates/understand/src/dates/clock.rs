@@ -401,7 +401,7 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
         || after_day
         || middle && (scan.is_whole(i, at + 1) || names_day(scan.at(at + 1)))
         || lead && (scan.closes(at + 1))
-        || before_clock && scan.start == i;
+        || before_clock && (scan.start == i || is_figure(scan.at(at + 1)));
     let fits = fits && !(part == Part::Evening && scan.at(at) == "eve" && this == 0 && !after_day);
     fits.then_some((Piece::Part(part), at + 1))
 }

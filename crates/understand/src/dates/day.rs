@@ -359,6 +359,7 @@ fn day_of_month(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     let closing = scan.before(at) == "the" && own < i && (end >= scan.end || scan.at(end) == "to");
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
     let fits = led && scan.closes(end) && !spelled_alone || scan.is_whole(i, end) && in_figures;
-    let first = own == scan.start && in_figures && scan.at(end) == "at";
+    let timed = scan.at(end + 1).starts_with(|c: char| c.is_ascii_digit()) && ordinal.is_some();
+    let first = (own == scan.start || timed) && in_figures && scan.at(end) == "at";
     (fits || first).then_some((Day::Monthly(day), end))
 }

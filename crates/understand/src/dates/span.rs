@@ -229,8 +229,10 @@ fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     if working.is_some() {
         return Some((Piece::Day(Day::Fixed(nth_workday(start, end, n)?)), next));
     }
+    // A year that was named is that year.
+    let word = if names::month(scan.at(at)).is_some() && next > at + 1 { "" } else { scan.at(at) };
     if let Some(day) = weekday {
-        let date = nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, scan.at(at))?;
+        let date = nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, word)?;
         return Some((Piece::Day(Day::Fixed(date)), next));
     }
     let date = match n {
@@ -238,7 +240,7 @@ fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
         n => calendar::plus_days(start, n - 1).filter(|d| *d < end)?,
     };
     let date = if year && date < scan.today() { calendar::plus_months(date, 12)? } else { date };
-    Some((Piece::Day(Day::Fixed(ahead(scan, date, scan.at(at)))), next))
+    Some((Piece::Day(Day::Fixed(ahead(scan, date, word))), next))
 }
 
 fn nth_weekday_ahead(scan: &Scan, start: Date, n: i8, day: Weekday, word: &str) -> Option<Date> {
