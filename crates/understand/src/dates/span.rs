@@ -279,7 +279,7 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let which = day::which(scan.at(at))?;
     let (n, len) = numbers::cardinal(scan.words, at + 1)
         .or_else(|| scan.phrase(at + 1, phrases!("couple of | couple | few")).map(|len| (2, len)))
-        .filter(|(n, _)| *n < 400)?;
+        .filter(|(n, _)| (1..400).contains(n))?;
     let unit = names::unit(scan.at(at + 1 + len))?;
     let end = at + 2 + len;
     let sign = if which == Which::Last { -1 } else { 1 };
