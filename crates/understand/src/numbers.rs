@@ -93,6 +93,7 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
         (2, phrases!("a couple of | a couple | couple of | couple | a pair of")),
         (3, phrases!("a few | few | several | some")),
         (12, phrases!("a dozen")),
+        (100, phrases!("a hundred")),
         (1, phrases!("one more | another")),
     ];
     if let Some((n, len)) = few.iter().find_map(|(n, list)| words.phrase(i, *list).map(|len| (*n, len))) {

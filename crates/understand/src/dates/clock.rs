@@ -88,6 +88,7 @@ fn past_or_to(scan: &Scan, i: usize) -> Read {
     let (minutes, len) = match scan.at(at) {
         "half" => (30, 1),
         "quarter" => (15, 1),
+        "minute" if at > i => (1, 0),
         _ => numbers::cardinal(scan.words, at).filter(|(n, _)| (1..60).contains(n))?,
     };
     at += len;
@@ -235,7 +236,7 @@ fn figures(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     if let Some(read) = figure_time(scan, i) {
         let doubtful =
             matches!(split_half(scan.at(i)), (d, Some(_)) if !d.contains(':') && scan.at(i).ends_with(['a', 'p']));
-        return (!doubtful || after_at(scan, i, own) || scan.is_whole(i, i + 1)).then_some(read);
+        return (!doubtful || after_at(scan, i, own) || parts.names_day() || scan.is_whole(i, i + 1)).then_some(read);
     }
     roughly(scan, i).or_else(|| military(scan, i)).or_else(|| bare(scan, i, own, parts))
 }
@@ -288,7 +289,8 @@ fn bare(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     if after_at(scan, i, own) && scan.at(i).len() >= 3 && scan.closes(i + 1) {
         let n = numbers::figures(scan.at(i)).filter(|n| (100..2400).contains(n) && !is_year(scan, i, *n));
         let Some(n) = n else { return dotted(scan, i) };
-        return Some((clock(n / 100, n % 100, 0, Half::Open)?, i + 1));
+        let half = if scan.at(i).starts_with('0') { Half::Exact } else { Half::Open };
+        return Some((clock(n / 100, n % 100, 0, half)?, i + 1));
     }
     if parts.names_day() && scan.at(i).contains('.') && scan.closes(i + 1) {
         return dotted(scan, i);
@@ -399,7 +401,7 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
         || after_day
         || middle && (scan.is_whole(i, at + 1) || names_day(scan.at(at + 1)))
         || lead && (scan.closes(at + 1))
-        || before_clock && scan.start == i;
+        || before_clock && (scan.start == i || is_figure(scan.at(at + 1)));
     let fits = fits && !(part == Part::Evening && scan.at(at) == "eve" && this == 0 && !after_day);
     fits.then_some((Piece::Part(part), at + 1))
 }

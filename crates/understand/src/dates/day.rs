@@ -104,6 +104,11 @@ fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
     let (x, y) = (numbers::figures(a)?, numbers::figures(b)?);
     let small = |n: i64| i8::try_from(n).ok();
     let Some(c) = c else {
+        if let Some(year) = calendar::year(b).filter(|_| mark == '/' && b.len() == 4) {
+            let start = Date::new(year, small(x)?, 1).ok()?;
+            let end = calendar::plus_months(start, 1)?;
+            return Some((Day::Span { start, end, due: start }, i + 1));
+        }
         let (month, day) = in_order(scan, x, y);
         let shaped = mark == '/' && (1..=12).contains(&month) && (1..=31).contains(&day);
         let led = own < i && scan.before(i) != "the";
@@ -263,7 +268,9 @@ pub(crate) fn day_and_month(scan: &Scan, i: usize) -> Read {
 
 /// "Friday", "this Monday", "last Sunday", "Friday after next".
 fn weekday(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    let this = usize::from(scan.at(i) == "this" && matches!(scan.at(i + 1), "coming" | "upcoming" | "following"));
+    let this = usize::from(
+        scan.at(i) == "this" && matches!(scan.at(i + 1), "coming" | "upcoming" | "following" | "past" | "last"),
+    );
     let said = which(scan.at(i + this));
     let at = i + this + usize::from(said.is_some());
     let (day, form) = names::weekday(scan.at(at))?;
@@ -352,6 +359,7 @@ fn day_of_month(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     let closing = scan.before(at) == "the" && own < i && (end >= scan.end || scan.at(end) == "to");
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();
     let fits = led && scan.closes(end) && !spelled_alone || scan.is_whole(i, end) && in_figures;
-    let first = own == scan.start && in_figures && scan.at(end) == "at";
+    let timed = scan.at(end + 1).starts_with(|c: char| c.is_ascii_digit()) && ordinal.is_some();
+    let first = (own == scan.start || timed) && in_figures && scan.at(end) == "at";
     (fits || first).then_some((Day::Monthly(day), end))
 }

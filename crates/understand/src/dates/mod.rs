@@ -386,7 +386,8 @@ fn tail(scan: &Scan, start: usize, end: usize) -> usize {
 /// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them. An article can
 /// only before a word that can, or before one of those that are counted.
 fn can_begin(words: &Words, i: usize) -> bool {
-    let counted = |i: usize| words.is_one_of(i, phrases!("pair | dozen")) || names::unit(words.at(i)).is_some();
+    let counted =
+        |i: usize| words.is_one_of(i, phrases!("pair | dozen | hundred")) || names::unit(words.at(i)).is_some();
     let article = words.is_one_of(i, phrases!("a | an | the"));
     is_first(words, i) && (!article || is_first(words, i + 1) || counted(i + 1))
 }
@@ -402,10 +403,10 @@ fn is_first(words: &Words, i: usize) -> bool {
          fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | twentieth | thirtieth | half | quarter | \
          couple | few | several | some | another | once | twice | daily | everyday | nightly | everynight | \
          hourly | weekly | biweekly | fortnightly | alternate | alternating | semiweekly | bi | semimonthly | \
-         semiannually | semiannual | biannually | biennially | biennial | mwf | weekday | evrey | eveyr | monthly | bimonthly | quarterly | yearly | annually | annual | \
-         weekdays | workdays | weekends | week | weekend | weekend's | wknd | day | night | noon | midday | \
+         semiannually | semiannual | biannually | biennially | biennial | mwf | weekday | evrey | eveyr | monthly | bimonthly | \
+         quarterly | yearly | annually | annual | weekdays | workdays | weekends | week | weekend | weekend's | wknd | day | night | noon | midday | \
          noontime | midnight | tonight | tonite | tonight's | tonights | am | pm | eod | cob | eom | eow | eoy | \
-         end | close | beginning | start | middle | mid | rest | early | late | overmorrow | today | today's | \
+         end | close | beginning | start | middle | mid | rest | remainder | early | late | overmorrow | today | today's | \
          todays | yesterday | yesterday's | tmrw | tmr | tmw | tomo | morning | mornin | morn | morning's | \
          afternoon | afternon | aftenoon | arvo | afternoon's | evening | evenin | eve | evening's | nite | \
          night's | lunchtime | mornings | afternoons | evenings | nights | mon | tue | tues | wed | weds | thu | \

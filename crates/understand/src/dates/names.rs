@@ -187,7 +187,7 @@ pub(crate) fn unit(word: &str) -> Option<Unit> {
         "day" | "days" | "day's" => Unit::Day,
         "week" | "weeks" | "wk" | "wks" | "week's" => Unit::Week,
         "fortnight" | "fortnights" => Unit::Fortnight,
-        "month" | "months" | "mth" | "mths" | "mos" | "month's" => Unit::Month,
+        "month" | "months" | "mth" | "mths" | "mo" | "mos" | "month's" => Unit::Month,
         "quarter" | "quarters" => Unit::Quarter,
         "year" | "years" | "yr" | "yrs" | "year's" => Unit::Year,
         "decade" | "decades" => Unit::Decade,

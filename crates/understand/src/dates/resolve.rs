@@ -168,12 +168,12 @@ fn first(repeat: &Repeat, hour: Option<i8>, now: &Zoned) -> Option<Date> {
 
 fn falls_on(repeat: &Repeat, date: Date) -> bool {
     let weekday = repeat.days.is_empty() || repeat.days.contains(&date.weekday());
-    let nth = match repeat.nth {
-        Some(n) if repeat.together => place(repeat, date, n > 0) == n.abs(),
-        Some(-1) => date.day() + 7 > date.days_in_month(),
-        Some(n) => (date.day() - 1) / 7 + 1 == n,
-        None => true,
+    let is_nth = |n: &i8| match *n {
+        n if repeat.together => place(repeat, date, n > 0) == n.abs(),
+        -1 => date.day() + 7 > date.days_in_month(),
+        n => (date.day() - 1) / 7 + 1 == n,
     };
+    let nth = repeat.nth.is_empty() || repeat.nth.iter().any(is_nth);
     let last = date.day() == date.days_in_month();
     let month_day = |day: &i8| if *day == -1 { last } else { *day == date.day() };
     weekday && nth && (repeat.month_days.is_empty() || repeat.month_days.iter().any(month_day))

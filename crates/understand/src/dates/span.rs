@@ -222,21 +222,25 @@ fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let at = at + scan.phrase(at, phrases!("of | in")).or(bare.map(|_| 0))?;
     let (start, end, unit, next) = period(scan, at)?;
     let named = weekday.is_some() || named_day || working.is_some();
-    if unit != Unit::Month && !(named_day && (n == 1 || n == -1)) || n == -1 && !named {
+    let year = unit == Unit::Year && n == 1;
+    if unit != Unit::Month && !year && !(named_day && (n == 1 || n == -1)) || n == -1 && !named {
         return None;
     }
     if working.is_some() {
         return Some((Piece::Day(Day::Fixed(nth_workday(start, end, n)?)), next));
     }
+    // A year that was named is that year.
+    let word = if names::month(scan.at(at)).is_some() && next > at + 1 { "" } else { scan.at(at) };
     if let Some(day) = weekday {
-        let date = nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, scan.at(at))?;
+        let date = nth_weekday_ahead(scan, start, i8::try_from(n).ok()?, day, word)?;
         return Some((Piece::Day(Day::Fixed(date)), next));
     }
     let date = match n {
         n if n < 0 => calendar::plus_days(end, n)?,
         n => calendar::plus_days(start, n - 1).filter(|d| *d < end)?,
     };
-    Some((Piece::Day(Day::Fixed(ahead(scan, date, scan.at(at)))), next))
+    let date = if year && date < scan.today() { calendar::plus_months(date, 12)? } else { date };
+    Some((Piece::Day(Day::Fixed(ahead(scan, date, word))), next))
 }
 
 fn nth_weekday_ahead(scan: &Scan, start: Date, n: i8, day: Weekday, word: &str) -> Option<Date> {
@@ -275,7 +279,7 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let which = day::which(scan.at(at))?;
     let (n, len) = numbers::cardinal(scan.words, at + 1)
         .or_else(|| scan.phrase(at + 1, phrases!("couple of | couple | few")).map(|len| (2, len)))
-        .filter(|(n, _)| *n < 400)?;
+        .filter(|(n, _)| (1..400).contains(n))?;
     let unit = names::unit(scan.at(at + 1 + len))?;
     let end = at + 2 + len;
     let sign = if which == Which::Last { -1 } else { 1 };
@@ -307,7 +311,9 @@ fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
         let due = if weekend { calendar::in_week_of(date, Weekday::Saturday)? } else { date };
         return Some((span(start, last, due), end));
     }
-    if let Some(n) = scan.phrase(i, phrases!("rest of the | rest of this | rest of")) {
+    if let Some(n) =
+        scan.phrase(i, phrases!("rest of the | rest of this | rest of | remainder of the | remainder of this"))
+    {
         let (start, end, _, next) = period(scan, i + n)?;
         return Some((span(start, end, calendar::plus_days(end, -1)?), next));
     }
@@ -392,7 +398,7 @@ fn named_month(scan: &Scan, i: usize, own: usize, which: bool) -> Option<(Piece,
     if day::month_and_day(scan, name).is_some() {
         return None;
     }
-    let leads = phrases!("in | by | before | until | till | for | during | of | from");
+    let leads = phrases!("in | by | before | until | till | for | during | of | from | through | thru");
     let led =
         i > own && leads.contains(scan.before(i)) && (!names::is_doubtful(scan.at(name)) || scan.closes(name + 1));
     let whole = scan.is_whole(i, name + 1);

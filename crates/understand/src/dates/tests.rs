@@ -7,6 +7,7 @@ use crate::reading::When;
 use crate::tokens::Words;
 
 mod late;
+mod more;
 mod none;
 mod points;
 mod random;

@@ -33,10 +33,15 @@ fn except(scan: &Scan, i: usize, repeat: &mut Repeat) -> Option<usize> {
         "except for | except on | except | excluding | but not on | but not | but | apart from | other than | not on"
     );
     let len = scan.phrase(i, EXCEPT)?;
-    if repeat.frequency != Frequency::Daily || repeat.interval != 1 {
+    let weekly = repeat.frequency == Frequency::Weekly && repeat.days.len() > 1;
+    if repeat.frequency != Frequency::Daily && !weekly || repeat.interval != 1 {
         return None;
     }
-    let (rest, end) = week::except(scan, i + len)?;
+    let (mut rest, end) = week::except(scan, i + len)?;
+    rest.days.retain(|day| !weekly || repeat.days.contains(day));
+    if rest.days.is_empty() {
+        return None;
+    }
     *repeat = Repeat { part: repeat.part, limit: repeat.limit, ..rest };
     Some(end)
 }
@@ -49,7 +54,7 @@ fn until(scan: &Scan, i: usize, repeat: &Repeat, timed: bool) -> Option<(Limit, 
     );
     let len = scan.phrase(i, UNTIL)?;
     // "until" itself makes a month of "may".
-    let lead = usize::from(matches!(scan.before(i + len), "until" | "till" | "til" | "on"));
+    let lead = usize::from(matches!(scan.before(i + len), "until" | "till" | "til" | "on" | "through" | "thru"));
     let found = expression(scan, i + len - lead)?;
     let within = matches!(repeat.frequency, Frequency::Minutely | Frequency::Hourly);
     if found.parts.repeat.is_some() || found.parts.is_clock_only() && (timed || !within) {

@@ -39,7 +39,7 @@ pub(crate) struct Repeat {
     pub(crate) interval: i64,
     pub(crate) days: Vec<Weekday>,
     /// Which of these weekdays of the month: 1 is the first, -1 the last.
-    pub(crate) nth: Option<i8>,
+    pub(crate) nth: Vec<i8>,
     /// Whether `nth` counts all of these weekdays together: the last working day of the month.
     pub(crate) together: bool,
     /// Days of the month; -1 is the last.
@@ -60,7 +60,7 @@ impl Repeat {
             frequency,
             interval: interval.clamp(1, 9999),
             days: Vec::new(),
-            nth: None,
+            nth: Vec::new(),
             together: false,
             month_days: Vec::new(),
             months: Vec::new(),
@@ -91,7 +91,7 @@ impl Repeat {
         }
         if self.days.is_empty() && !other.days.is_empty() {
             // "weekly, every Friday": the first date says the day.
-            self.anchored = other.days.len() == 1 && other.interval == 1 && self.interval == 1 && other.nth.is_none();
+            self.anchored = other.days.len() == 1 && other.interval == 1 && self.interval == 1 && other.nth.is_empty();
             self.days = other.days;
             self.nth = other.nth;
             self.together = other.together;
@@ -123,9 +123,7 @@ impl Repeat {
             rule.push_str(&format!(";BYMONTH={}", list(&self.months)));
         }
         if !self.days.is_empty() && !self.anchored {
-            let nth = self.nth.filter(|_| !self.together).map(|n| n.to_string()).unwrap_or_default();
-            let days: Vec<String> = self.days.iter().map(|day| format!("{nth}{}", short(*day))).collect();
-            rule.push_str(&format!(";BYDAY={}", days.join(",")));
+            rule.push_str(&format!(";BYDAY={}", self.numbered_days().join(",")));
         }
         let beside = match parts.day {
             Some(Day::Monthly(day)) if self.frequency == Frequency::Monthly => vec![day],
@@ -135,8 +133,8 @@ impl Repeat {
         if !month_days.is_empty() {
             rule.push_str(&format!(";BYMONTHDAY={}", list(month_days)));
         }
-        if let Some(nth) = self.nth.filter(|_| self.together) {
-            rule.push_str(&format!(";BYSETPOS={nth}"));
+        if self.together {
+            rule.push_str(&format!(";BYSETPOS={}", list(&self.nth)));
         }
         match self.limit {
             Some(Limit::Count(n)) => rule.push_str(&format!(";COUNT={n}")),
@@ -144,6 +142,16 @@ impl Repeat {
             None => {}
         }
         rule
+    }
+
+    /// "MO", or with its places in the month "1MO", "3MO".
+    fn numbered_days(&self) -> Vec<String> {
+        let places = if self.together { &[] } else { self.nth.as_slice() };
+        let named = |day: &Weekday| match places {
+            [] => vec![short(*day).to_owned()],
+            places => places.iter().map(|n| format!("{n}{}", short(*day))).collect(),
+        };
+        self.days.iter().flat_map(named).collect()
     }
 
     /// A day for what repeats on days, a moment in UTC for what repeats at a time (RFC 5545, 3.3.10).
@@ -204,6 +212,7 @@ fn word(scan: &Scan, i: usize) -> Read {
         "yearly" | "annually" | "annual" => Repeat::new(Frequency::Yearly, 1),
         "biennially" | "biennial" => Repeat::new(Frequency::Yearly, 2),
         "weekdays" | "workdays" | "weekday" | "week" => return week::working(scan, i),
+        "weekend" => return week::weekend_parts(scan, i),
         "weekends" => Repeat::weekly(week::WEEKEND.to_vec(), 1),
         "alternate" | "alternating" => return counted(scan, i + 1, 2),
         _ => return None,
@@ -356,11 +365,16 @@ fn times_a(scan: &Scan, i: usize) -> Read {
         word if figure(word) => (i + 1, true),
         _ => {
             let (_, len) = numbers::cardinal(scan.words, i)?;
-            (i + len + scan.phrase(i + len, phrases!("times"))?, false)
+            (i + len + scan.phrase(i + len, phrases!("times | time"))?, false)
         }
     };
     if let Some((repeat, end)) = word(scan, at).filter(|_| names::unit(scan.at(at)).is_none()) {
         return Some((repeat, end));
+    }
+    if scan.at(at) == "in"
+        && let Some((n, len)) = numbers::cardinal(scan.words, at + 1)
+    {
+        return counted(scan, at + 1 + len, n);
     }
     let per = scan.phrase(at, phrases!("a | per | each | every | an | / | in a")).or(loose.then_some(0))?;
     counted(scan, at + per, 1)

@@ -14,7 +14,7 @@ const THE: Phrases = phrases!("of the month | of each month | of every month | o
 /// Which day of a month: of all days, of those with a name, or of those people work on.
 enum Place {
     Days(Vec<i8>),
-    Weekday(i8, Weekday),
+    Weekday(Vec<i8>, Weekday),
     Working(i8),
 }
 
@@ -23,8 +23,9 @@ impl Place {
         let monthly = Repeat::new(Frequency::Monthly, 1);
         match self {
             Self::Days(month_days) => Repeat { month_days, ..monthly },
-            Self::Weekday(n, day) => {
-                Repeat { nth: Some(n).filter(|n| (-1..=5).contains(n)), days: vec![day], ..monthly }
+            Self::Weekday(mut nth, day) => {
+                nth.retain(|n| (-1..=5).contains(n));
+                Repeat { nth, days: vec![day], ..monthly }
             }
             Self::Working(n) => week::workday_of_month(n),
         }
@@ -35,9 +36,6 @@ impl Place {
 fn place(scan: &Scan, i: usize) -> Option<(Place, usize)> {
     let (n, len) = position(scan, i)?;
     let at = i + len;
-    if let Some((day, _)) = names::weekday(scan.at(at)).filter(|(_, form)| *form != Form::Plural) {
-        return Some((Place::Weekday(n, day), at + 1));
-    }
     if let Some(len) = scan.phrase(at, week::WORKING) {
         return Some((Place::Working(n), at + len));
     }
@@ -49,11 +47,17 @@ fn place(scan: &Scan, i: usize) -> Option<(Place, usize)> {
         days.push(day);
         end = next;
     }
+    let weekday = names::weekday(scan.at(end)).filter(|(_, form)| *form != Form::Plural || days.len() > 1);
+    if let Some((day, _)) = weekday.filter(|_| scan.before(end) != "day") {
+        return Some((Place::Weekday(days, day), end + 1));
+    }
     Some((Place::Days(days), end))
 }
 
 fn position(scan: &Scan, i: usize) -> Option<(i8, usize)> {
-    let (n, len) = numbers::ordinal(scan.words, i).or_else(|| (scan.at(i) == "last").then_some((-1, 1)))?;
+    let numbered = || (scan.at(i) == "day").then(|| Some((numbers::figures(scan.at(i + 1))?, 2)))?;
+    let (n, len) =
+        numbers::ordinal(scan.words, i).or_else(numbered).or_else(|| (scan.at(i) == "last").then_some((-1, 1)))?;
     let n = i8::try_from(n).ok().filter(|n| (-1..=31).contains(n))?;
     Some((n, len))
 }
@@ -85,7 +89,9 @@ pub(super) fn nth(scan: &Scan, i: usize) -> Read {
 /// "first Monday", "last Friday" after "every": of the month. The second and third are read as intervals.
 pub(super) fn first_weekday(scan: &Scan, i: usize) -> Read {
     match place(scan, i)? {
-        (place @ Place::Weekday(1 | -1, _), end) => Some((place.repeat(), end)),
+        (Place::Weekday(nth, day), end) if nth.len() > 1 || nth == [1] || nth == [-1] => {
+            Some((Place::Weekday(nth, day).repeat(), end))
+        }
         _ => None,
     }
 }
@@ -103,7 +109,11 @@ pub(super) fn beside(scan: &Scan, i: usize, parts: &Parts) -> Read {
     let monthly = parts.repeat.as_ref().filter(|repeat| repeat.frequency == Frequency::Monthly)?;
     let open = monthly.days.is_empty() && monthly.month_days.is_empty();
     match place(scan, i).filter(|_| open)? {
-        (Place::Days(days), end) if days.len() == 1 && !(days.contains(&-1) && scan.before(end) == "day") => None,
+        (Place::Days(days), end)
+            if days.len() == 1 && scan.at(i) != "day" && !(days.contains(&-1) && scan.before(end) == "day") =>
+        {
+            None
+        }
         (place, end) => {
             let end = end + scan.phrase(end, phrases!("of the month")).unwrap_or(0);
             let interval = monthly.interval;

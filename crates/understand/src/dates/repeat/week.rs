@@ -29,6 +29,12 @@ pub(super) fn working(scan: &Scan, i: usize) -> Read {
     (end > i + 1 || matches!(scan.at(i), "weekdays" | "workdays")).then_some((repeat, end))
 }
 
+/// "weekend mornings".
+pub(super) fn weekend_parts(scan: &Scan, i: usize) -> Read {
+    let (part, _) = names::part(scan.at(i + 1)).filter(|(_, plural)| *plural)?;
+    Some((Repeat { part: Some(part), ..Repeat::weekly(WEEKEND.to_vec(), 1) }, i + 2))
+}
+
 /// "weekday", "school night", "weekend", "Tuesday and Friday", each `interval` weeks.
 pub(super) fn named(scan: &Scan, at: usize, interval: i64) -> Read {
     if let Some(len) = scan.phrase(at, phrases!("school night | school nights")) {
@@ -131,5 +137,5 @@ pub(super) fn except(scan: &Scan, at: usize) -> Read {
 
 /// The working days as one set, of which the first or the last is meant.
 pub(super) fn workday_of_month(nth: i8) -> Repeat {
-    Repeat { nth: Some(nth), together: true, days: WORKDAYS.to_vec(), ..Repeat::new(Frequency::Monthly, 1) }
+    Repeat { nth: vec![nth], together: true, days: WORKDAYS.to_vec(), ..Repeat::new(Frequency::Monthly, 1) }
 }
