@@ -17,7 +17,10 @@ fn takes_back(clause: &Clause) -> bool {
         "never mind | nevermind | nvm | never mind that | forget it | forget about it | forget i asked | \
          forget i said anything | nothing | not now | leave it | leave it be | leave it at that | let it be | drop it"
     );
+    const MIND: Phrases =
+        phrases!("i changed my mind | i've changed my mind | changed my mind | i have changed my mind");
     clause.phrase(clause.start, NOTHING).is_some_and(|n| clause.start + n == clause.end)
+        || clause.words.phrase(clause.opening, MIND).is_some()
 }
 
 /// "delete everything except milk": no filter says what is left over, and a wrong one would do harm.
