@@ -9,6 +9,7 @@ use crate::attributes;
 use crate::clause::Clause;
 use crate::dates::Day;
 use crate::reading::{DueFilter, Filter, StatusFilter, When};
+use crate::spelling::resembles;
 
 /// What leaves something out; no filter can.
 pub(crate) const EXCEPTIONS: Phrases = phrases!(
@@ -38,7 +39,11 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
          checked off | done | complete"
     );
     const PENDING: Phrases = phrases!(
-        "not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
+        "haven't i done | haven't i finished | haven't i completed | haven't done | haven't finished | \
+         haven't completed | haven't gotten to | havent done | havent finished | not finish | not complete | \
+         aren't done | aren't finished | aren't complete | aren't completed | arent done | isn't done | not yet done | \
+         not been done | yet to do | still have to | still need to | still to do | still on | left | to go | \
+         not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
          uncompleted | outstanding | remaining | undone | active | left to do"
     );
     const DATELESS: Phrases = phrases!(
@@ -51,7 +56,22 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         clause.take(i..i + n);
         return i + n;
     }
-    const OVERDUE: Phrases = phrases!("overdue | past due | over due | late");
+    const OVERDUE: Phrases = phrases!(
+        "overdue | past due | over due | late | past their due date | past its due date | past the due date | \
+         past their deadline | past the deadline | past deadline | past their due dates | behind on"
+    );
+    const EITHER: Phrases = phrases!(
+        "completed and pending | pending and completed | open and completed | completed and open | done and open | \
+         open and done | done and not done | done or not | finished or not | completed or not | \
+         done and pending | pending and done | complete and incomplete | completed and incomplete | \
+         including the finished | including the completed | including the done | including completed | \
+         including finished | including done | finished and unfinished | done and undone | complete or not"
+    );
+    if let Some(n) = clause.phrase(i, EITHER) {
+        filter.status = Some(StatusFilter::All);
+        clause.take(i..i + n);
+        return i + n;
+    }
     if let Some(n) = clause.phrase(i, PENDING).filter(|_| clause.at(i) != "open" || i > clause.start) {
         filter.status = Some(StatusFilter::Pending);
         clause.take(i..i + n);
@@ -61,6 +81,15 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         filter.status = Some(StatusFilter::Completed);
         clause.take(i..i + n);
         return i + n;
+    }
+    if let Some(known) = misspelt(clause, i) {
+        match known {
+            "overdue" => filter.due = Some(DueFilter::Overdue),
+            "pending" => filter.status = Some(StatusFilter::Pending),
+            _ => filter.status = Some(StatusFilter::Completed),
+        }
+        clause.take(i..i + 1);
+        return i + 1;
     }
     if let Some(n) = clause.phrase(i, OVERDUE) {
         filter.due = Some(DueFilter::Overdue);
@@ -75,6 +104,15 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         }
         None => i + 1,
     }
+}
+
+/// A slip of the keys before a word for tasks: "overdu tasks".
+fn misspelt(clause: &Clause, i: usize) -> Option<&'static str> {
+    let word = clause.at(i);
+    if word.len() < 6 || clause.noun_at(i + 1).is_none() {
+        return None;
+    }
+    ["overdue", "pending", "completed", "finished"].into_iter().find(|known| word != *known && resembles(word, known))
 }
 
 fn priority(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
@@ -97,8 +135,8 @@ fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
         return;
     }
     clause.take(found.tokens.clone());
-    let open =
-        found.tokens.clone().any(|i| matches!(clause.at(i), "before" | "after" | "until" | "till" | "since" | "by"));
+    let lead = found.tokens.start + usize::from(clause.at(found.tokens.start) == "due");
+    let open = matches!(clause.at(lead), "before" | "after" | "until" | "till" | "since" | "by");
     filter.due = if open { None } else { due_filter(clause, &found) };
     filter.unsupported |= filter.due.is_none();
 }

@@ -37,7 +37,7 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
         return Some(after_number(words, i + 1));
     }
     match words.at(i) {
-        "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
+        "." | "!" | "?" | ";" if ends_sentence(words, i) => (!names_field(words, i + 1)).then_some(i + 1),
         "and" | "then" | "," | "also" | "plus" | "&" | "but" => {
             let next = after_links(words, i);
             if marks_on(words, start, i, next) {
@@ -47,6 +47,19 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
         }
         _ => None,
     }
+}
+
+/// "details: …", "priority: high": more about the task before it.
+fn names_field(words: &Words, i: usize) -> bool {
+    words
+        .phrase(
+            i,
+            phrases!(
+                "details : | notes : | note : | description : | desc : | priority : | due : | due date : | deadline : | \
+                 tags : | tag : | labels : | label : | comment : | comments :"
+            ),
+        )
+        .is_some()
 }
 
 /// "2. add eggs": where the command of a numbered line begins.

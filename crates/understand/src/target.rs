@@ -47,7 +47,8 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
          , he | , she | , they | , that's | , because | , since | , as | i already | it's already | it is already | \
          , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
          , she's | , he's | , they're | , we're | , i'm | , i've | , not | , never | , can | , could | , make it | \
-         , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
+         , went | , done | , all done | , check | , tick | , mark | , take | , delete | , remove | , cross | , close | \
+         at last | by accident | , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
          only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | \
          at the same | , send | , same"
     );
@@ -59,6 +60,8 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
     let small = phrases!("off | out | down | with | of | from | about | only | just | over | at | again");
     let mut range = range.start..range.end.min(clause.end);
+    const SAID: Phrases = phrases!("consider | that's the | thats the | the status of | status of | the task of");
+    range.start += clause.phrase(range.start, SAID).filter(|n| *n < range.len()).unwrap_or(0);
     // "both the milk and the bread"
     if clause.at(range.start) == "both" && range.len() > 3 {
         range.start += 1;
@@ -387,7 +390,8 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
     const CONNECTIVES: Phrases = phrases!(
-        "that are | that's | which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
+        "that i need to | that i have to | that i must | that i should | i need to | to my calendar about | \
+         to my calendar for | on my calendar for | on my calendar to | on my calendar about | that are | that's | which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
          that i just made for | that are for | that were set for | that was set for | that are about | \
          that there is | that says | that said | that tells me to | that i have | that i | i set for | i set to | \
          i set up for | i set about | i have set for | i have for | i have to | i have about | i have | i had for | \
