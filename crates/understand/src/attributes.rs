@@ -16,7 +16,7 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
         phrases!(
             "set it as high priority | make it high priority | make it urgent | mark it as urgent | \
              mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | it's important | \
-             as high priority | as urgent | with high priority | with a high priority | with top priority | \
+             as high priority | as urgent | as important | as very important | as critical | as top priority | as high-priority | at top priority | at the top priority | with high priority | with a high priority | with top priority | \
              with highest priority | with urgent priority | high priority | high-priority | top priority | \
              top-priority | highest priority | urgent priority | critical priority | priority is high | \
              priority high | priority : high | high prio | prio high | ! high | very urgent | really urgent | \
@@ -30,7 +30,7 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
     (
         Priority::Low,
         phrases!(
-            "p3 | p4 | set it as low priority | make it low priority | as low priority | with low priority | \
+            "p3 | p4 | set it as low priority | make it low priority | as low priority | as low-priority | as not urgent | with low priority | \
              with a low priority | low priority | low-priority | lowest priority | priority is low | priority low | \
              priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can | low-prio | low pri | \
              prio 3 | priority 3 | lowest prio | not important | not very important | not that important | no hurry | \

@@ -70,7 +70,7 @@ const VERBS: &[(Verb, Phrases)] = &[
     ),
     (Verb::Take, phrases!("take")),
     (Verb::Complete, phrases!("complete | finish | close")),
-    (Verb::Mark, phrases!("mark | check | tick | cross | scratch | strike")),
+    (Verb::Mark, phrases!("mark | check | tick | cross | scratch | strike | flag")),
     (
         Verb::Change,
         phrases!(

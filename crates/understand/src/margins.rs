@@ -30,13 +30,15 @@ pub(crate) fn title(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 fn cut(clause: &Clause, range: Range<usize>, led_on: Phrases) -> Range<usize> {
     let mut range = range.start..range.end.min(clause.end);
+    let mut cut = false;
     while let Some(last) = range.end.checked_sub(1).filter(|last| *last > range.start) {
         let again = clause.at(last) == "again" && clause.before(last) == "and";
-        let led = last + 1 < clause.end && clause.is_taken(last + 1) && led_on.contains(clause.at(last));
+        let led = (cut || clause.date_at(last + 1).is_some()) && led_on.contains(clause.at(last));
         let hangs = clause.is_spent(last..range.end) || NEVER_LAST.contains(clause.at(last)) || led || again;
         if !hangs {
             break;
         }
+        cut |= led || clause.date_at(last).is_some();
         range.end = last;
     }
     while range.len() > 1

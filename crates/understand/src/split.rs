@@ -96,6 +96,10 @@ fn after_links(words: &Words, i: usize) -> usize {
         }
         next += 1;
     }
+    // ", now add …"
+    if matches!(words.at(next), "now" | "so" | "next" | "finally") && exact(words.at(next + 1)).is_some() {
+        next += 1;
+    }
     next
 }
 
@@ -115,6 +119,9 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     // "Add milk, delete bread": nothing opened a sentence that could go on with a verb.
     let plain = exact(words.at(first)) == Some(Verb::Add) && !(first..link).any(|i| matches!(words.at(i), "to" | ":"));
     let asked = asked || plain;
+    if changes_more(words, first, courtesy) {
+        return true;
+    }
     match verb {
         Verb::Remind => matches!(words.at(courtesy + 1), "me" | "us") && first < next,
         // "update the shopping reminder and add eggs": what is added is the change.
@@ -125,7 +132,10 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
         Verb::Make => {
             named && asked || named && matches!(word, "create" | "set") && !creates || named && word == "create"
         }
-        Verb::Show => matches!(word, "show" | "list" | "display") && (words.at(courtesy + 1) == "me" || named),
+        Verb::Show => {
+            let asks = matches!(words.at(courtesy + 1), "me" | "everything" | "all" | "what" | "what's" | "whats");
+            matches!(word, "show" | "list" | "display") && (asks || named)
+        }
         Verb::Mark => {
             word == "mark" && marks_done(words, courtesy + 1) && (then || words.at(courtesy + 1) != "it") || named
         }
@@ -138,8 +148,20 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
             named || (asked || !creates) && (then || !same)
         }
         Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
-        Verb::Put | Verb::Take => false,
+        Verb::Put => named && words.at(courtesy + 1) != "it",
+        Verb::Take => false,
     }
+}
+
+/// "… and make it urgent" after a change, "… and make the tax return high priority" after anything.
+fn changes_more(words: &Words, first: usize, at: usize) -> bool {
+    let it = matches!(words.at(at + 1), "it" | "that" | "this");
+    let changing = matches!(exact(words.at(first)), Some(Verb::Change | Verb::Move | Verb::Rename | Verb::Tag));
+    if changing && it && matches!(words.at(at), "make" | "put" | "set" | "mark" | "call" | "rename" | "tag" | "move") {
+        return true;
+    }
+    let level = |i: usize| matches!(words.at(i), "urgent" | "priority" | "important" | "prio");
+    words.at(at) == "make" && matches!(words.at(at + 1), "the" | "my") && (at + 2..at + 9).any(level)
 }
 
 /// "mark the first as done and the second as urgent": the verb is said once.

@@ -48,7 +48,8 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
          , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
          , she's | , he's | , they're | , we're | , i'm | , i've | , not | , never | , can | , could | , make it | \
          , went | , done | , all done | , check | , tick | , mark | , take | , delete | , remove | , cross | , close | \
-         at last | by accident | , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
+         at last | by accident | off my calendar | off the calendar | from my calendar | from the calendar | \
+         off my schedule | from my schedule | off my phone | on my calendar | , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
          only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | \
          at the same | , send | , same"
     );
@@ -71,7 +72,7 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
         range.start += 1;
     }
     while range.len() > 1
-        && (clause.is_spent(range.end - 1..range.end) || matches!(clause.at(range.end - 1), "off" | "already"))
+        && (clause.is_spent(range.end - 1..range.end) || matches!(clause.at(range.end - 1), "off" | "already" | "now"))
     {
         range.end -= 1;
     }
@@ -85,7 +86,7 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     const ALL: Phrases = phrases!(
         "all of | all | everything | every single | every one of | every | each of | them all | it all | \
-         the entire | my entire | the whole | my whole | entire | the all | my all | any"
+         the whole lot | the lot | the whole thing | every last one | the entire | my entire | the whole | my whole | entire | the all | my all | any"
     );
     let i = range.start;
     if let Some(n) = clause.phrase(i, ALL).filter(|n| i + n <= range.end) {
@@ -291,6 +292,10 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     }
     for _ in 0..2 {
         let Some(noun) = inner_noun(clause, start, end) else { break };
+        // "the grocery list" may be what a task is called.
+        if noun.noun == Noun::List && noun.end == end && skip_articles(clause, start, end) < noun.at {
+            break;
+        }
         let after = connective(clause, noun.end, end);
         if (start..noun.at).all(|i| clause.is_taken(i) || is_kind(clause, i)) {
             let next = skip_articles(clause, after_person(clause, after, end), end);

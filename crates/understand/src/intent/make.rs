@@ -117,6 +117,11 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
     if tags::spoken(clause, i + 1, tags::ONTO).is_some() {
         return Some((Act::Update(Change::Tags, i + 1, clause.end), 0.88));
     }
+    if clause.at(i) == "put"
+        && let Some(guess) = made_due(clause, i)
+    {
+        return Some(guess);
+    }
     let on_list = clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into")) || clause.at(i) == "note");
     if on_list && clause.at(i + 1) != "that" {
         let near = clause.noun_in(i + 1..clause.end.min(i + 5));
@@ -250,7 +255,8 @@ fn made_due(clause: &Clause, i: usize) -> Guess {
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
     let moved = clause.has(super::change::DISTANCES) && matches!(clause.before(clause.end), "earlier" | "sooner");
     let dated = dated || moved;
-    let verb = matches!(clause.at(i), "make" | "set");
+    let it = matches!(clause.at(i + 1), "it" | "that" | "this");
+    let verb = matches!(clause.at(i), "make" | "set") || clause.at(i) == "put" && it;
     let due = clause.dates.last().is_some_and(|found| clause.at(found.tokens.start) == "due");
     let object = object || due;
     (verb && object && dated && !clause.has_noun() && !clause.is_foreign())

@@ -96,7 +96,9 @@ pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Co
     let old = at + n;
     let other =
         old >= range.end || clause.date_at(old).is_some() || crate::numbers::amount(clause.words, old).is_some();
-    if other || clause.noun_in(old..range.end).is_some() {
+    let dated = clause.dates.iter().any(|found| found.tokens.end == at);
+    let vague = phrases!("later | then | now | usual | before | it | that").contains(clause.at(old));
+    if other || dated || vague || clause.noun_in(old..range.end).is_some() {
         return None;
     }
     let noun = clause.noun_in(range.start..at).filter(|noun| noun.noun != Noun::List);
