@@ -3,11 +3,12 @@
 use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
+use jiff::civil::Date;
 use model::task::Priority;
 
 use crate::attributes;
 use crate::clause::Clause;
-use crate::dates::Day;
+use crate::dates::{self, Day, Found, Scan};
 use crate::reading::{DueFilter, Filter, StatusFilter, When};
 use crate::spelling::resembles;
 
@@ -130,32 +131,72 @@ fn done_is_verb(clause: &Clause, i: usize) -> bool {
 
 fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     let inside = |span: &Range<usize>| span.end > range.start && span.end <= range.end && span.start + 3 > range.start;
-    let Some(found) = clause.dates.iter().find(|found| inside(&found.tokens)).cloned() else { return };
-    if found.parts.repeat.is_some() {
-        return;
-    }
-    clause.take(found.tokens.clone());
+    let Some(n) = clause.dates.iter().position(|found| inside(&found.tokens)) else { return };
+    let Some(found) = clause.dates.get(n).cloned().filter(|found| found.parts.repeat.is_none()) else { return };
+    let second = clause.dates.get(n + 1).cloned().filter(|second| joins(clause, &found, second));
+    let second = second.or_else(|| inner(clause, &found));
+    clause.take(found.tokens.start..second.as_ref().unwrap_or(&found).tokens.end);
     let lead = found.tokens.start + usize::from(clause.at(found.tokens.start) == "due");
-    let open = matches!(clause.at(lead), "before" | "after" | "until" | "till" | "since" | "by");
-    filter.due = if open { None } else { due_filter(clause, &found) };
+    let days = days(clause, &found);
+    filter.due = match (clause.at(lead), second.and_then(|second| self::days(clause, &second))) {
+        (_, Some((_, last))) => days.map(|(first, _)| DueFilter::Between(Some(first), Some(last))),
+        ("before", _) => days.and_then(|(first, _)| Some(DueFilter::Between(None, Some(first.yesterday().ok()?)))),
+        ("by" | "until" | "till" | "through", _) => days.map(|(_, last)| DueFilter::Between(None, Some(last))),
+        ("after", _) => days.and_then(|(_, last)| Some(DueFilter::Between(Some(last.tomorrow().ok()?), None))),
+        ("since", _) => days.map(|(first, _)| DueFilter::Between(Some(first), None)),
+        _ => days.map(|(first, last)| named(clause, first, last)),
+    };
     filter.unsupported |= filter.due.is_none();
 }
 
-fn due_filter(clause: &Clause, found: &crate::dates::Found) -> Option<DueFilter> {
-    let today = clause.now.date();
+/// "between Monday and 5 January", "from today to Friday".
+fn joins(clause: &Clause, first: &Found, second: &Found) -> bool {
+    let gap = first.tokens.end..second.tokens.start;
+    let link = if gap.is_empty() { second.tokens.start } else { gap.start };
+    gap.len() <= 1 && divides(clause, first, link) && second.parts.repeat.is_none()
+}
+
+/// "between Monday and Friday" where both were read as one.
+fn inner(clause: &Clause, found: &Found) -> Option<Found> {
+    let link = found.tokens.clone().find(|i| divides(clause, found, *i))?;
+    let scan = Scan { words: clause.words, start: link + 1, end: found.tokens.end, now: clause.now };
+    dates::find(scan).pop()
+}
+
+/// Whether the word at `link` leads from one end of a stretch to the other.
+fn divides(clause: &Clause, first: &Found, link: usize) -> bool {
+    let start = first.tokens.start;
+    match (clause.before(start), clause.at(start)) {
+        ("between", _) | (_, "between") => matches!(clause.at(link), "and" | "&"),
+        ("from", _) | (_, "from") => matches!(clause.at(link), "to" | "-" | "–" | "until" | "till" | "through"),
+        _ => false,
+    }
+}
+
+/// The first and the last day that a date stands for.
+fn days(clause: &Clause, found: &Found) -> Option<(Date, Date)> {
     if let Some(Day::Span { start, end, .. }) = found.parts.day {
-        let week = end.since(start).is_ok_and(|span| span.get_days() == 7);
-        return (week && start <= today && today < end).then_some(DueFilter::ThisWeek);
+        return Some((start, end.yesterday().ok()?)).filter(|(first, last)| first <= last);
     }
     let date = match found.when(clause.now)? {
         When::Day(date) => date,
         When::Time(at) => at.date(),
     };
-    Some(if date == today {
+    Some((date, date))
+}
+
+fn named(clause: &Clause, first: Date, last: Date) -> DueFilter {
+    let today = clause.now.date();
+    let week = last.since(first).is_ok_and(|span| span.get_days() == 6);
+    if first != last {
+        let this = week && first <= today && today <= last;
+        return if this { DueFilter::ThisWeek } else { DueFilter::Between(Some(first), Some(last)) };
+    }
+    if first == today {
         DueFilter::Today
-    } else if Some(date) == today.tomorrow().ok() {
+    } else if Some(first) == today.tomorrow().ok() {
         DueFilter::Tomorrow
     } else {
-        DueFilter::Day(date)
-    })
+        DueFilter::Day(first)
+    }
 }

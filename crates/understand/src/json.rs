@@ -92,6 +92,7 @@ fn due_filter(command: &Command) -> Option<String> {
         DueFilter::ThisWeek => "this_week".to_owned(),
         DueFilter::Overdue => "overdue".to_owned(),
         DueFilter::Day(date) => date.to_string(),
+        DueFilter::Between(first, last) => DueFilter::stretch(first, last),
         // A list carries the day its filter means.
         DueFilter::Tomorrow => match command.when {
             Some(When::Day(date)) => date.to_string(),

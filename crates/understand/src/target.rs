@@ -173,7 +173,7 @@ pub(crate) fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     const IT: Phrases = phrases!(
-        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
+        "it | it up | it back | it forward | it out | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
          that thing | this thing | the previous one"
     );
     const BOTH: Phrases =
@@ -183,7 +183,8 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     if clause.phrase(i, BOTH).is_some_and(|n| i + n == end) {
         return Some(Some(Target::Both));
     }
-    if clause.phrase(i, IT).is_some_and(|n| i + n == end) {
+    let alone = i + 1 == end && matches!(clause.at(i), "it" | "that" | "this");
+    if alone || clause.phrase(i, IT).is_some_and(|n| i + n == end) {
         return Some(Some(Target::It));
     }
     let article = lexicon::is_article(clause.at(i)) && i + 1 < range.end;

@@ -148,13 +148,13 @@ pub(crate) fn says_nothing(command: &Command) -> bool {
 /// Takes another change of the same task into the first; `false` where it is not one, or both change the same thing.
 pub(crate) fn join(first: &mut Command, second: &Command) -> bool {
     let updates = first.intent == Intent::UpdateTask && second.intent == Intent::UpdateTask;
-    let same = second.target == Some(Target::It) && first.target.is_some() && !says_nothing(second);
+    let same = second.target == Some(Target::It) && first.target.is_some();
     let twice = first.title.is_some() && second.title.is_some()
         || (says_date(first) || first.shift.is_some()) && (says_date(second) || second.shift.is_some())
         || first.priority.is_some() && second.priority.is_some()
         || first.description.is_some() && second.description.is_some()
         || !first.tags.is_empty() && !second.tags.is_empty();
-    if !updates || !same || twice {
+    if !updates || !same || twice || says_nothing(first) && says_nothing(second) {
         return false;
     }
     first.title = first.title.take().or_else(|| second.title.clone());
@@ -197,6 +197,9 @@ fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Ran
 
 /// "… instead of …": the old date goes, the new one stays.
 fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    if let Some(about) = title::rather(clause, range.clone(), command) {
+        return about;
+    }
     date::drop_instead(clause, range.clone());
     let first = clause.date_at(range.start).map(|found| found.tokens.clone());
     if let Some(old) = first.filter(|_| matches!(clause.before(range.start), "of" | "than")) {
