@@ -121,7 +121,7 @@ pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
          with the tags | with the tag | with tags | with tag | with a tag | with the label | with label | labeled | \
          labelled | tags : | tag : | with category | , tag it as | , tag it | , tagged | , tags | , tag | ; tags : | \
          ; tag : | and tag it | and label it | label it as | label it | , label it | , label | under the label | \
-         under the tag | under tag | under label | with the labels | with labels | labels : | label : | category : | \
+         under the tag | under tag | under label | with the labels | with labels | by tag | by the tag | by label | labels : | label : | category : | \
          in the category | in category | and the tags | and the tag | and tags | and tag"
     );
     let mut tags = Vec::new();

@@ -21,7 +21,9 @@ pub(crate) const EXCEPTIONS: Phrases = phrases!(
 
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     due(clause, range.clone(), filter);
-    let mut tags = attributes::tags(clause, range.start, range.end);
+    // The word before counts as well: "tagged work" may be all there is.
+    let from = range.start.saturating_sub(1).max(clause.start);
+    let mut tags = attributes::tags(clause, from, range.end);
     filter.tags.append(&mut tags);
     let mut i = range.start;
     while i < range.end {
@@ -36,7 +38,10 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 /// Reads the filter word at `i`, if there is one, and says where to go on.
 fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
     const COMPLETED: Phrases = phrases!(
-        "did i finish | did i complete | did i get done | have i done | completed | already done | finished | \
+        "did i finish | did i complete | did i get done | did i accomplish | did i achieve | have i accomplished | \
+         have i finished | have i completed | have i ticked off | have i crossed off | i've already finished | \
+         ive already finished | i've finished | ive finished | i already finished | i finished | i completed | \
+         i've done | ive done | ticked off | crossed off | have i done | completed | already done | finished | \
          checked off | done | complete"
     );
     const PENDING: Phrases = phrases!(
@@ -59,7 +64,8 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
     }
     const OVERDUE: Phrases = phrases!(
         "overdue | past due | over due | late | past their due date | past its due date | past the due date | \
-         past their deadline | past the deadline | past deadline | past their due dates | behind on"
+         past their deadline | past the deadline | past deadline | past their due dates | behind on | missed any deadlines | missed deadlines | missed the deadline | \
+         missed their deadline | already due | should have been done | should've been done | running late"
     );
     const EITHER: Phrases = phrases!(
         "completed and pending | pending and completed | open and completed | completed and open | done and open | \
