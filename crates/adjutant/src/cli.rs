@@ -120,7 +120,7 @@ pub(crate) enum Tasks {
         /// low, medium or high
         #[arg(long, short)]
         priority: Option<String>,
-        /// today, tomorrow, this_week, overdue or a date
+        /// today, tomorrow, this_week, overdue, a date, or days such as 2026-01-01..2026-01-31
         #[arg(long, short)]
         due: Option<String>,
         #[arg(long, short)]

@@ -223,6 +223,7 @@ fn scope(filter: &Filter) -> String {
         Some(DueFilter::Tomorrow) => " due tomorrow".to_owned(),
         Some(DueFilter::ThisWeek) => " due this week".to_owned(),
         Some(DueFilter::Day(day)) => format!(" due {}", day.strftime("%A, %B %-d")),
+        Some(DueFilter::Between(first, last)) => stretch(first, last),
         Some(DueFilter::Overdue) | None => String::new(),
     };
     if !filter.tags.is_empty() {
@@ -232,6 +233,17 @@ fn scope(filter: &Filter) -> String {
         scope.push_str(&format!(" about '{text}'"));
     }
     scope
+}
+
+/// " due from Monday, January 5 to Sunday, January 11".
+fn stretch(first: Option<Date>, last: Option<Date>) -> String {
+    let day = |day: Date| day.strftime("%A, %B %-d").to_string();
+    match (first, last) {
+        (Some(first), Some(last)) => format!(" due from {} to {}", day(first), day(last)),
+        (Some(first), None) => format!(" due from {} on", day(first)),
+        (None, Some(last)) => format!(" due by {}", day(last)),
+        (None, None) => String::new(),
+    }
 }
 
 /// Before a list that shows more than was asked for.

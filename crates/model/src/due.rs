@@ -91,12 +91,19 @@ pub struct Period {
 }
 
 impl Period {
-    /// `today`, `tomorrow`, `this_week` (Monday to Sunday), `overdue` or a date, as the user's calendar has it.
+    /// `today`, `tomorrow`, `this_week` (Monday to Sunday), `overdue`, a date, or a stretch of days with both its ends
+    /// (`2026-01-01..2026-01-31`, either of which may be left out), as the user's calendar has it.
     pub fn parse(field: &str, text: &str, now: Timestamp, zone: &TimeZone) -> Result<Self, Invalid> {
         let now = now.to_zoned(zone.clone());
         let today = now.date();
-        let invalid =
-            || Invalid::one(field, "date", "must be today, tomorrow, this_week, overdue or a date such as 2026-01-31");
+        let invalid = || {
+            let message = "must be today, tomorrow, this_week, overdue, a date such as 2026-01-31 or a stretch of days \
+                           such as 2026-01-01..2026-01-31";
+            Invalid::one(field, "date", message)
+        };
+        if let Some((first, last)) = text.trim().split_once("..") {
+            return Self::stretch(first, last, zone).ok_or_else(invalid);
+        }
         let days = match text.trim().to_lowercase().as_str() {
             "overdue" => {
                 return Ok(Self { from_day: None, to_day: Some(today), from_at: None, to_at: Some(now.timestamp()) });
@@ -113,6 +120,23 @@ impl Period {
             },
         };
         Self::days(days.0, days.1, zone).map_err(|_| invalid())
+    }
+
+    /// The days from one to another, both included; an empty text leaves that end open.
+    fn stretch(first: &str, last: &str, zone: &TimeZone) -> Option<Self> {
+        let day = |text: &str| match text.trim() {
+            "" => Some(None),
+            text => text.parse::<Date>().ok().map(Some),
+        };
+        let (from_day, last) = (day(first)?, day(last)?);
+        let to_day = match last {
+            Some(last) => Some(last.tomorrow().ok()?),
+            None => None,
+        };
+        let instant = |day: Date| day.to_zoned(zone.clone()).ok().map(|start| start.timestamp());
+        let (from_at, to_at) = (from_day.and_then(instant), to_day.and_then(instant));
+        let ordered = from_day.zip(to_day).is_none_or(|(from, to)| from < to);
+        (ordered && (from_day.is_some() || to_day.is_some())).then_some(Self { from_day, to_day, from_at, to_at })
     }
 
     fn days(first: Date, count: i64, zone: &TimeZone) -> Result<Self, jiff::Error> {
@@ -178,6 +202,15 @@ mod tests {
         assert_eq!(week.to_day.unwrap().to_string(), "2026-03-30");
         assert_eq!(period("overdue").to_at, Some(now));
         assert_eq!(period("2026-05-01").to_day.unwrap().to_string(), "2026-05-02");
+        let stretch = period("2026-05-01..2026-05-31");
+        assert_eq!(stretch.from_day.unwrap().to_string(), "2026-05-01");
+        assert_eq!(stretch.to_day.unwrap().to_string(), "2026-06-01");
+        let open = period("2026-05-01..");
+        assert!(open.from_at.is_some() && open.to_day.is_none() && open.to_at.is_none());
+        assert_eq!(period("..2026-05-31").to_day, stretch.to_day);
+        for text in ["..", "2026-05-02..2026-04-01", "2026-05-01..soon"] {
+            assert!(Period::parse("due", text, now, &berlin()).is_err(), "{text}");
+        }
         assert!(Period::parse("due", "someday", now, &berlin()).is_err());
         assert!(Period::parse("due", "9999-12-31", now, &berlin()).is_err(), "its end is beyond the calendar");
     }

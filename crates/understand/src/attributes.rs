@@ -16,10 +16,13 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
         phrases!(
             "set it as high priority | make it high priority | make it urgent | mark it as urgent | \
              mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | it's important | \
-             as high priority | as urgent | with high priority | with a high priority | with top priority | \
+             as high priority | as urgent | as important | as very important | as critical | as top priority | as high-priority | at top priority | at the top priority | with high priority | with a high priority | with top priority | \
              with highest priority | with urgent priority | high priority | high-priority | top priority | \
              top-priority | highest priority | urgent priority | critical priority | priority is high | \
              priority high | priority : high | high prio | prio high | ! high | very urgent | really urgent | \
+             super important | super urgent | so important | extremely important | extremely urgent | crucial | vital | \
+             top prio | highest prio | prio 1 | priority 1 | priority one | p0 | high-prio | hi pri | high pri | \
+             time sensitive | time-sensitive | number one priority | priority : urgent | priority : top | \
              urgently | urgent | very important | really important | important | critical | as soon as possible | \
              asap | p1"
         ),
@@ -27,16 +30,20 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
     (
         Priority::Low,
         phrases!(
-            "p3 | p4 | set it as low priority | make it low priority | as low priority | with low priority | \
+            "p3 | p4 | set it as low priority | make it low priority | as low priority | as low-priority | as not urgent | with low priority | \
              with a low priority | low priority | low-priority | lowest priority | priority is low | priority low | \
-             priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can"
+             priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can | low-prio | low pri | \
+             prio 3 | priority 3 | lowest prio | not important | not very important | not that important | no hurry | \
+             not a priority | not very urgent | not that urgent | nothing urgent | when i have time"
         ),
     ),
     (
         Priority::Medium,
         phrases!(
             "p2 | as medium priority | with medium priority | with normal priority | medium priority | \
-             medium-priority | normal priority | priority medium | priority : medium | ! medium"
+             medium-priority | normal priority | priority medium | priority : medium | ! medium | \
+             priority is medium | priority : normal | medium prio | prio medium | prio 2 | priority 2 | med priority | \
+             mid priority | moderate priority | with a medium priority | as normal priority"
         ),
     ),
 ];
@@ -67,13 +74,30 @@ pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Pr
         let first = opens(clause, from..i) && precedes_task(clause, i + n);
         let last = clause.is_spent(i + n..to) || closes_clause(clause.at(i + n));
         if compound || first || last {
-            let joint = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "and" | "," | "(")).unwrap_or(i);
-            let joint = joint.checked_sub(1).filter(|k| joint < i && clause.at(*k) == ",").unwrap_or(joint);
-            clause.take(joint.max(from)..i + n);
+            clause.take(led_from(clause, from, i)..i + n);
             return Some(priority);
         }
     }
     None
+}
+
+/// Where "and it's really" and its like before a priority begin.
+fn led_from(clause: &Clause, from: usize, i: usize) -> usize {
+    const BEFORE: Phrases = phrases!(
+        "and | , | ( | ; | - | – | — | it's | its | is | it | this | that's | super | very | really | so | pretty | quite | \
+         extremely | make | mark | as | set | to | priority | with | a | of"
+    );
+    const SAYS: Phrases =
+        phrases!("it's | its | it is | this is | that's | make it | mark it | mark it as | set it to | set it as");
+    // "this is super", but not "what it is": something must say of what the priority is.
+    let said = (from..i).rev().take(5).find(|k| {
+        clause.phrase(*k, SAYS).is_some_and(|n| (k + n..i).all(|m| BEFORE.contains(clause.at(m)) || clause.is_taken(m)))
+    });
+    let mut start = said.unwrap_or(i);
+    while start > from && matches!(clause.at(start - 1), "and" | "," | "(" | ";" | "-" | "–" | "—") {
+        start -= 1;
+    }
+    start
 }
 
 /// Whether nothing but "a new" and its like stands before the priority.
@@ -97,7 +121,10 @@ pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     const LEADS: Phrases = phrases!(
         "and tag it with | and tag it as | tag it with | tag it as | tag it | tagged with | tagged as | tagged | \
          with the tags | with the tag | with tags | with tag | with a tag | with the label | with label | labeled | \
-         labelled | tags : | tag : | with category"
+         labelled | tags : | tag : | with category | , tag it as | , tag it | , tagged | , tags | , tag | ; tags : | \
+         ; tag : | and tag it | and label it | label it as | label it | , label it | , label | under the label | \
+         under the tag | under tag | under label | with the labels | with labels | by tag | by the tag | by label | labels : | label : | category : | \
+         in the category | in category | and the tags | and the tag | and tags | and tag"
     );
     let mut tags = Vec::new();
     let mut i = from;
@@ -110,6 +137,10 @@ pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
             tags.push(clause.words.text(i + 1..i + 2).to_owned());
             clause.take(i..i + 2);
             i += 2;
+        } else if let Some((name, end)) = trailing_tag(clause, i, from, to) {
+            tags.push(name);
+            clause.take(i..end);
+            i = end;
         } else if let Some(n) = clause.phrase(i, LEADS).filter(|n| i > from && i + n < to) {
             i = tag_list(clause, i, i + n, to, &mut tags);
         } else {
@@ -117,6 +148,18 @@ pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
         }
     }
     tags
+}
+
+/// "to the errands tag", "under the home label" at the end.
+fn trailing_tag(clause: &Clause, i: usize, from: usize, to: usize) -> Option<(String, usize)> {
+    if i <= from || !matches!(clause.at(i), "to" | "under" | "in" | "with" | "on") {
+        return None;
+    }
+    let at = i + 1 + usize::from(matches!(clause.at(i + 1), "the" | "my" | "a"));
+    let closes = matches!(clause.at(at + 1), "tag" | "label" | "category") && clause.is_spent(at + 2..to);
+    let named = closes && (clause.words.is_word(at) || clause.words.is_quoted(at));
+    let name = if clause.words.is_quoted(at) { clause.words.inside(at) } else { clause.words.text(at..at + 1) };
+    named.then(|| (name.to_owned(), at + 2))
 }
 
 /// "work", "work and home", "a, b".
@@ -151,7 +194,11 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
         "with the description of | with a description of | with the description | with a description | \
          with description | and the description is | the description is | description is | description : | \
          with the note | with a note | with note | with notes | with details | with the details | details : | \
-         note : | notes : | description"
+         note : | notes : | desc : | comment : | comments : | with comment | with the comment | with a comment | \
+         and note that | , note that | with a note that | with the note that | with a note saying | \
+         with the note saying | and in the notes put | and in the notes | and put in the notes | in the notes put | \
+         in the notes : | in the notes | and add a note that | and add a note saying | and add the note | \
+         and the note | details - | description - | notes - | note - | description"
     );
     const REASON: Phrases = phrases!("because of | because | cuz | cause | since i | 'cause");
     let (at, n, whole) = match clause.seek(from + 1, EXPLICIT).filter(|(at, n)| at + n < to) {
@@ -169,7 +216,7 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
     } else {
         clause.rest(start..to)
     };
-    let before = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "and")).unwrap_or(at);
+    let before = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "and" | "." | ";")).unwrap_or(at);
     clause.take(before..to);
     (!text.is_empty()).then_some(text)
 }

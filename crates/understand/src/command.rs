@@ -81,7 +81,8 @@ fn about(clause: &mut Clause, intent: Intent, body: usize, end: usize, confidenc
     let end = if end > body + 1 && clause.at(end - 1) == "instead" { end - 1 } else { end };
     command.target = target::read(clause, body..end, &mut command.filter);
     if command.target == Some(Target::It) && body > clause.start + 2 {
-        let named = subject::read(clause, clause.start..body - 1);
+        let done = || subject::done(clause, clause.start..body - 1).filter(|_| intent == Intent::CompleteTask);
+        let named = done().or_else(|| subject::read(clause, clause.start..body - 1));
         name(&mut command, named);
     }
     if intent == Intent::CompleteTask {

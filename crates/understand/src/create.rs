@@ -2,7 +2,9 @@
 
 use crate::attributes;
 use crate::clause::Clause;
+use crate::intent;
 use crate::lexicon::{self, Noun};
+use crate::margins;
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Intent, Missing};
@@ -42,6 +44,7 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     let opens = clause.date_at(clause.start).is_some();
     let dated = if opens { clause.start } else { from };
     timing::apply(&mut command, timing::choose(clause, dated..end, body), clause.now);
+    take_due_label(clause, from, end);
     command.priority = attributes::priority(clause, from, list);
     let title = match form {
         Form::Make => made(clause, body, list),
@@ -64,6 +67,28 @@ fn set_title(command: &mut Command, title: String) {
     } else {
         command.title = Some(title);
     }
+}
+
+/// Takes "with a due date of" and "deadline:" before the date that was read.
+fn take_due_label(clause: &mut Clause, from: usize, to: usize) {
+    const LABELS: Phrases = phrases!(
+        "and a due date of | with a due date of | with due date of | with due date | a due date of | due date of | \
+         due date : | due date is | the due date is | due date | due : | deadline : | deadline of | \
+         with a deadline of | and a deadline of | with deadline | deadline is | deadline"
+    );
+    let label = (from..to).find_map(|i| Some((i, clause.phrase(i, LABELS)?)));
+    if let Some((at, n)) = label.filter(|(at, n)| at + n < to && clause.is_taken(at + n) && !clause.is_taken(*at)) {
+        if lexicon::is_article(clause.before(at)) || matches!(clause.before(at), "about" | "of") {
+            return;
+        }
+        let mark = usize::from(at > from && matches!(clause.at(at - 1), "," | ";" | "and"));
+        clause.take(at - mark..at + n);
+    }
+}
+
+/// The words of a title in a stretch.
+fn title(clause: &Clause, range: std::ops::Range<usize>) -> String {
+    clause.rest(margins::title(clause, range))
 }
 
 /// Words that stand for a task without saying which.
@@ -100,11 +125,12 @@ fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
             end + clause.phrase(end, phrases!("it starts | it begins | the event | it | hand | that")).unwrap_or(0);
         let last =
             end >= to || matches!(clause.at(end), "to" | "about" | "." | "," | "and") || clause.date_at(end).is_some();
-        let first = clause.is_spent(from..i) || clause.noun_at(i.saturating_sub(1)).is_some();
+        let led = i.saturating_sub(usize::from(matches!(clause.before(i), "for" | "at")));
+        let first = clause.is_spent(from..i) || clause.noun_at(led.saturating_sub(1)).is_some();
         let event = first.then(|| event_end(clause, end, to)).flatten();
         let end = event.unwrap_or(end);
         if last || first {
-            let start = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "at" | "about")).unwrap_or(i);
+            let start = i.checked_sub(1).filter(|k| matches!(clause.at(*k), "at" | "about" | "for")).unwrap_or(i);
             clause.take(start.max(from)..end);
         }
         return;
@@ -135,7 +161,8 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
 
 /// Where a title may begin: after the words that only lead to it.
 const LEADS: Phrases = phrases!(
-    "again to | to also | not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
+    "again to | too | uh | um | er | when i get a chance to | when i have time to | when i can to | to also | \
+     for myself to | myself to | via email to | by email to | via text to | twice to | to remember to |  not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
      that | about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
      when it's time to | when it's time for | in order to | to remind me to | so that i | so i | the | my | a | an"
 );
@@ -149,8 +176,17 @@ fn after_connective(clause: &mut Clause, body: usize, end: usize) -> String {
             None => break,
         }
     }
+    // "remind me 2 pay rent", "remind me and Jen to pay rent"
+    if clause.at(start) == "2" && intent::is_doing(clause, start + 1) {
+        start += 1;
+    }
+    if clause.at(start) == "and"
+        && let Some(to) = (start + 2..end.min(start + 5)).find(|i| clause.at(*i) == "to")
+    {
+        start = to + 1;
+    }
     take_later(clause, start, end);
-    clause.rest(start..end)
+    title(clause, start..end)
 }
 
 fn skip_taken(clause: &Clause, start: usize, end: usize) -> usize {
@@ -207,7 +243,7 @@ fn before_command(clause: &mut Clause, head: usize) -> String {
     }
     let start = skip_taken(clause, clause.start, end);
     let start = skip_taken(clause, start + clause.phrase(start, REMARKS).unwrap_or(0), end);
-    clause.rest(start + usize::from(lexicon::is_article(clause.at(start)))..end)
+    title(clause, start + usize::from(lexicon::is_article(clause.at(start)))..end)
 }
 
 /// Words that may stand between the verb and the noun without being a title.
@@ -215,7 +251,7 @@ fn is_adjective(word: &str) -> bool {
     const ADJECTIVES: Phrases = phrases!(
         "new | me | up | another | recurring | repeating | repeat | single | one | us | quick | in | urgent | \
          important | high | low | priority | medium | down | event | additional | extra | for | you | to | set | \
-         out | scheduled | regular | simple | short | separate"
+         out | scheduled | regular | simple | short | separate | calendar | group | phone | alert"
     );
     lexicon::is_article(word) || ADJECTIVES.contains(word)
 }
@@ -233,13 +269,21 @@ fn added(clause: &mut Clause, body: usize, end: usize) -> String {
         && (noun.noun != Noun::List || clause.is_spent(noun.end..end))
     {
         let start = target::connective(clause, noun.end, end);
-        return clause.rest(start..end);
+        return title(clause, start..end);
+    }
+    // "add one more: …", "add one for …"
+    let one = clause.phrase(
+        body,
+        phrases!("one more : | one more for | one for | one to | one more to | another one : | another one for"),
+    );
+    if let Some(n) = one.filter(|n| body + n < end) {
+        return title(clause, body + n..end);
     }
     let last = clause
         .nouns_in(body + 1..end)
         .find(|noun| clause.is_spent(noun.end..end) && noun.noun != Noun::List && !noun.plural);
     let start = body + usize::from(lexicon::is_article(clause.at(body)) && last.is_some());
-    clause.rest(start..last.map_or(end, |noun| noun.at))
+    title(clause, start..last.map_or(end, |noun| noun.at))
 }
 
 /// "grocery" of "grocery items".
@@ -250,20 +294,24 @@ fn list_name(clause: &Clause, i: usize) -> bool {
 /// "set a dentist reminder for …", "create a task to …": the noun, what stands before it, what comes after.
 fn made(clause: &mut Clause, body: usize, end: usize) -> String {
     let noun = clause.nouns_in(body..end).find(|noun| noun.noun != Noun::List && !clause.is_taken(noun.at));
-    let Some(noun) = noun.or_else(|| clause.noun_in(body..end)) else { return clause.rest(body..end) };
+    let Some(noun) = noun.or_else(|| clause.noun_in(body..end)) else { return title(clause, body..end) };
     let start = (body..noun.at).find(|i| !clause.is_taken(*i) && !is_adjective(clause.at(*i))).unwrap_or(noun.at);
     let after = target::connective(clause, noun.end, end);
+    let after = after
+        + clause
+            .phrase(after, phrases!("self , | self : | self to | self that | self - | remember to | time to"))
+            .unwrap_or(0);
     let words = target::list_words(clause, after..end);
     let list = words.as_ref().map_or(end, |words| words.start);
     clause.take(words.unwrap_or(end..end));
     take_later(clause, after, list);
-    let tail = clause.rest(after..list);
+    let tail = title(clause, after..list);
     let spoken = matches!(clause.at(noun.end), "to" | "about" | "that" | ":" | "called" | "named");
     if start >= noun.at || spoken && !tail.is_empty() {
         return tail;
     }
-    let head = clause.rest(start..noun.at);
-    match (tail.is_empty(), is_person(&head)) {
+    let head = title(clause, start..noun.at);
+    match (tail.is_empty(), is_person(&clause.rest(start..noun.at))) {
         (true, _) => head,
         (_, true) => tail,
         _ => format!("{head} {}", clause.rest(noun.end..list)),

@@ -3,12 +3,14 @@
 use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
+use jiff::civil::Date;
 use model::task::Priority;
 
 use crate::attributes;
 use crate::clause::Clause;
-use crate::dates::Day;
+use crate::dates::{self, Day, Found, Scan};
 use crate::reading::{DueFilter, Filter, StatusFilter, When};
+use crate::spelling::resembles;
 
 /// What leaves something out; no filter can.
 pub(crate) const EXCEPTIONS: Phrases = phrases!(
@@ -19,7 +21,9 @@ pub(crate) const EXCEPTIONS: Phrases = phrases!(
 
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     due(clause, range.clone(), filter);
-    let mut tags = attributes::tags(clause, range.start, range.end);
+    // The word before counts as well: "tagged work" may be all there is.
+    let from = range.start.saturating_sub(1).max(clause.start);
+    let mut tags = attributes::tags(clause, from, range.end);
     filter.tags.append(&mut tags);
     let mut i = range.start;
     while i < range.end {
@@ -34,11 +38,18 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 /// Reads the filter word at `i`, if there is one, and says where to go on.
 fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
     const COMPLETED: Phrases = phrases!(
-        "did i finish | did i complete | did i get done | have i done | completed | already done | finished | \
+        "did i finish | did i complete | did i get done | did i accomplish | did i achieve | have i accomplished | \
+         have i finished | have i completed | have i ticked off | have i crossed off | i've already finished | \
+         ive already finished | i've finished | ive finished | i already finished | i finished | i completed | \
+         i've done | ive done | ticked off | crossed off | have i done | completed | already done | finished | \
          checked off | done | complete"
     );
     const PENDING: Phrases = phrases!(
-        "not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
+        "haven't i done | haven't i finished | haven't i completed | haven't done | haven't finished | \
+         haven't completed | haven't gotten to | havent done | havent finished | not finish | not complete | \
+         aren't done | aren't finished | aren't complete | aren't completed | arent done | isn't done | not yet done | \
+         not been done | yet to do | still have to | still need to | still to do | still on | left | to go | \
+         not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
          uncompleted | outstanding | remaining | undone | active | left to do"
     );
     const DATELESS: Phrases = phrases!(
@@ -51,7 +62,23 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         clause.take(i..i + n);
         return i + n;
     }
-    const OVERDUE: Phrases = phrases!("overdue | past due | over due | late");
+    const OVERDUE: Phrases = phrases!(
+        "overdue | past due | over due | late | past their due date | past its due date | past the due date | \
+         past their deadline | past the deadline | past deadline | past their due dates | behind on | missed any deadlines | missed deadlines | missed the deadline | \
+         missed their deadline | already due | should have been done | should've been done | running late"
+    );
+    const EITHER: Phrases = phrases!(
+        "completed and pending | pending and completed | open and completed | completed and open | done and open | \
+         open and done | done and not done | done or not | finished or not | completed or not | \
+         done and pending | pending and done | complete and incomplete | completed and incomplete | \
+         including the finished | including the completed | including the done | including completed | \
+         including finished | including done | finished and unfinished | done and undone | complete or not"
+    );
+    if let Some(n) = clause.phrase(i, EITHER) {
+        filter.status = Some(StatusFilter::All);
+        clause.take(i..i + n);
+        return i + n;
+    }
     if let Some(n) = clause.phrase(i, PENDING).filter(|_| clause.at(i) != "open" || i > clause.start) {
         filter.status = Some(StatusFilter::Pending);
         clause.take(i..i + n);
@@ -61,6 +88,15 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         filter.status = Some(StatusFilter::Completed);
         clause.take(i..i + n);
         return i + n;
+    }
+    if let Some(known) = misspelt(clause, i) {
+        match known {
+            "overdue" => filter.due = Some(DueFilter::Overdue),
+            "pending" => filter.status = Some(StatusFilter::Pending),
+            _ => filter.status = Some(StatusFilter::Completed),
+        }
+        clause.take(i..i + 1);
+        return i + 1;
     }
     if let Some(n) = clause.phrase(i, OVERDUE) {
         filter.due = Some(DueFilter::Overdue);
@@ -75,6 +111,15 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         }
         None => i + 1,
     }
+}
+
+/// A slip of the keys before a word for tasks: "overdu tasks".
+fn misspelt(clause: &Clause, i: usize) -> Option<&'static str> {
+    let word = clause.at(i);
+    if word.len() < 6 || clause.noun_at(i + 1).is_none() {
+        return None;
+    }
+    ["overdue", "pending", "completed", "finished"].into_iter().find(|known| word != *known && resembles(word, known))
 }
 
 fn priority(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
@@ -92,32 +137,72 @@ fn done_is_verb(clause: &Clause, i: usize) -> bool {
 
 fn due(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     let inside = |span: &Range<usize>| span.end > range.start && span.end <= range.end && span.start + 3 > range.start;
-    let Some(found) = clause.dates.iter().find(|found| inside(&found.tokens)).cloned() else { return };
-    if found.parts.repeat.is_some() {
-        return;
-    }
-    clause.take(found.tokens.clone());
-    let open =
-        found.tokens.clone().any(|i| matches!(clause.at(i), "before" | "after" | "until" | "till" | "since" | "by"));
-    filter.due = if open { None } else { due_filter(clause, &found) };
+    let Some(n) = clause.dates.iter().position(|found| inside(&found.tokens)) else { return };
+    let Some(found) = clause.dates.get(n).cloned().filter(|found| found.parts.repeat.is_none()) else { return };
+    let second = clause.dates.get(n + 1).cloned().filter(|second| joins(clause, &found, second));
+    let second = second.or_else(|| inner(clause, &found));
+    clause.take(found.tokens.start..second.as_ref().unwrap_or(&found).tokens.end);
+    let lead = found.tokens.start + usize::from(clause.at(found.tokens.start) == "due");
+    let days = days(clause, &found);
+    filter.due = match (clause.at(lead), second.and_then(|second| self::days(clause, &second))) {
+        (_, Some((_, last))) => days.map(|(first, _)| DueFilter::Between(Some(first), Some(last))),
+        ("before", _) => days.and_then(|(first, _)| Some(DueFilter::Between(None, Some(first.yesterday().ok()?)))),
+        ("by" | "until" | "till" | "through", _) => days.map(|(_, last)| DueFilter::Between(None, Some(last))),
+        ("after", _) => days.and_then(|(_, last)| Some(DueFilter::Between(Some(last.tomorrow().ok()?), None))),
+        ("since", _) => days.map(|(first, _)| DueFilter::Between(Some(first), None)),
+        _ => days.map(|(first, last)| named(clause, first, last)),
+    };
     filter.unsupported |= filter.due.is_none();
 }
 
-fn due_filter(clause: &Clause, found: &crate::dates::Found) -> Option<DueFilter> {
-    let today = clause.now.date();
+/// "between Monday and 5 January", "from today to Friday".
+fn joins(clause: &Clause, first: &Found, second: &Found) -> bool {
+    let gap = first.tokens.end..second.tokens.start;
+    let link = if gap.is_empty() { second.tokens.start } else { gap.start };
+    gap.len() <= 1 && divides(clause, first, link) && second.parts.repeat.is_none()
+}
+
+/// "between Monday and Friday" where both were read as one.
+fn inner(clause: &Clause, found: &Found) -> Option<Found> {
+    let link = found.tokens.clone().find(|i| divides(clause, found, *i))?;
+    let scan = Scan { words: clause.words, start: link + 1, end: found.tokens.end, now: clause.now };
+    dates::find(scan).pop()
+}
+
+/// Whether the word at `link` leads from one end of a stretch to the other.
+fn divides(clause: &Clause, first: &Found, link: usize) -> bool {
+    let start = first.tokens.start;
+    match (clause.before(start), clause.at(start)) {
+        ("between", _) | (_, "between") => matches!(clause.at(link), "and" | "&"),
+        ("from", _) | (_, "from") => matches!(clause.at(link), "to" | "-" | "–" | "until" | "till" | "through"),
+        _ => false,
+    }
+}
+
+/// The first and the last day that a date stands for.
+fn days(clause: &Clause, found: &Found) -> Option<(Date, Date)> {
     if let Some(Day::Span { start, end, .. }) = found.parts.day {
-        let week = end.since(start).is_ok_and(|span| span.get_days() == 7);
-        return (week && start <= today && today < end).then_some(DueFilter::ThisWeek);
+        return Some((start, end.yesterday().ok()?)).filter(|(first, last)| first <= last);
     }
     let date = match found.when(clause.now)? {
         When::Day(date) => date,
         When::Time(at) => at.date(),
     };
-    Some(if date == today {
+    Some((date, date))
+}
+
+fn named(clause: &Clause, first: Date, last: Date) -> DueFilter {
+    let today = clause.now.date();
+    let week = last.since(first).is_ok_and(|span| span.get_days() == 6);
+    if first != last {
+        let this = week && first <= today && today <= last;
+        return if this { DueFilter::ThisWeek } else { DueFilter::Between(Some(first), Some(last)) };
+    }
+    if first == today {
         DueFilter::Today
-    } else if Some(date) == today.tomorrow().ok() {
+    } else if Some(first) == today.tomorrow().ok() {
         DueFilter::Tomorrow
     } else {
-        DueFilter::Day(date)
-    })
+        DueFilter::Day(first)
+    }
 }

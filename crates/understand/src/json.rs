@@ -182,6 +182,7 @@ fn due_filter(due: DueFilter, when: Option<When>) -> Cow<'static, str> {
         (DueFilter::ThisWeek, _) => Cow::Borrowed("this_week"),
         (DueFilter::Overdue, _) => Cow::Borrowed("overdue"),
         (DueFilter::Day(date), _) => Cow::Owned(date.to_string()),
+        (DueFilter::Between(first, last), _) => Cow::Owned(DueFilter::stretch(first, last)),
         // A list carries the day its filter means.
         (DueFilter::Tomorrow, Some(When::Day(date))) => Cow::Owned(date.to_string()),
         (DueFilter::Tomorrow, _) => Cow::Borrowed("tomorrow"),

@@ -81,7 +81,7 @@ const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Complete, phrases!("complete | finish | close | completing")),
     (
         Verb::Mark,
-        phrases!("mark | check | tick | cross | scratch | strike | marking | ticking | crossing | makr | tik"),
+        phrases!("mark | check | tick | cross | scratch | strike | marking | ticking | crossing | makr | tik | flag"),
     ),
     (
         Verb::Change,

@@ -138,8 +138,14 @@ fn name_by_remark(words: &Words, range: Range<usize>, command: &mut Command, now
     command::name(command, named);
 }
 
-/// Adds a command. A clause that says only when ("Yearly.") completes the task before it.
+/// Adds a command. A clause that says only when ("Yearly.") completes the task before it, and a second change of the
+/// same task ("… and make it urgent") the first.
 fn add(commands: &mut Vec<Command>, command: Command) {
+    if let Some(last) = commands.last_mut()
+        && update::join(last, &command)
+    {
+        return;
+    }
     if let Some(last) = commands.last_mut().filter(|last| last.intent == Intent::CreateTask)
         && command.intent == Intent::Unknown
         && command.confidence < command::DATE_ONLY

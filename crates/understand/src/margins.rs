@@ -15,15 +15,30 @@ const LED_ON: Phrases = phrases!(
      with | b4 | it's | its | comes"
 );
 
-/// The stretch without what hangs at its ends.
+/// Those of them that cannot end a title either; "the rent is due" can.
+const LED_ON_TITLE: Phrases = phrases!("to | for | from | by | of | until | till | this | that | not | b4 | a | which");
+
+/// The name of a task without what hangs at its ends.
 pub(crate) fn trimmed(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    cut(clause, range, LED_ON)
+}
+
+/// The same for the title of a new task.
+pub(crate) fn title(clause: &Clause, range: Range<usize>) -> Range<usize> {
+    cut(clause, range, LED_ON_TITLE)
+}
+
+fn cut(clause: &Clause, range: Range<usize>, led_on: Phrases) -> Range<usize> {
     let mut range = range.start..range.end.min(clause.end);
+    let mut cut = false;
     while let Some(last) = range.end.checked_sub(1).filter(|last| *last > range.start) {
-        let led = last + 1 < clause.end && clause.is_taken(last + 1) && LED_ON.contains(clause.at(last));
-        let hangs = clause.is_spent(last..range.end) || NEVER_LAST.contains(clause.at(last)) || led;
+        let again = clause.at(last) == "again" && clause.before(last) == "and";
+        let led = (cut || clause.date_at(last + 1).is_some()) && led_on.contains(clause.at(last));
+        let hangs = clause.is_spent(last..range.end) || NEVER_LAST.contains(clause.at(last)) || led || again;
         if !hangs {
             break;
         }
+        cut |= led || clause.date_at(last).is_some();
         range.end = last;
     }
     while range.len() > 1

@@ -181,7 +181,7 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// Words to look for ("do I have anything about the dentist?").
     pub text: Option<String>,
-    /// Whether a limit was named that cannot be expressed here ("next week", "without a due date").
+    /// Whether a limit was named that cannot be expressed here ("without a due date", "except …").
     pub unsupported: bool,
 }
 
@@ -199,6 +199,16 @@ pub enum DueFilter {
     ThisWeek,
     Overdue,
     Day(Date),
+    /// From the first of these days to the last; an end that is left out is open.
+    Between(Option<Date>, Option<Date>),
+}
+
+impl DueFilter {
+    /// The days as the tools write them: "2026-01-01..2026-01-31".
+    pub fn stretch(first: Option<Date>, last: Option<Date>) -> String {
+        let text = |day: Option<Date>| day.map(|day| day.to_string()).unwrap_or_default();
+        format!("{}..{}", text(first), text(last))
+    }
 }
 
 /// What is missing; [`Missing::question`] asks for it.

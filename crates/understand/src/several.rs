@@ -20,10 +20,28 @@ pub(crate) fn places(clause: &Clause, range: &Range<usize>) -> Option<Target> {
             .then(|| Target::Several((1..).take(usize::try_from(n).unwrap_or(0)).map(Target::Position).collect()));
     }
     let noun = clause.noun_at(article).filter(|noun| noun.plural)?;
+    if let Some(places) = row(clause, noun.end..range.end) {
+        return Some(places);
+    }
     let numbers: Vec<usize> =
         (noun.end..range.end).filter(|i| !matches!(clause.at(*i), "and" | "," | "&" | "#")).collect();
     let places: Option<Vec<Target>> = numbers.iter().map(|i| place(clause, *i..i + 1)).collect();
     places.filter(|places| !places.is_empty() && places.len() <= 20).map(Target::Several)
+}
+
+/// "2-4", "2 to 4", "2 through 4".
+fn row(clause: &Clause, range: Range<usize>) -> Option<Target> {
+    let first = clause.at(range.start);
+    let (first, last) = match first.split_once(['-', '–']) {
+        Some(ends) if range.len() == 1 => ends,
+        None if range.len() == 3 && matches!(clause.at(range.start + 1), "to" | "through" | "thru" | "-" | "–") => {
+            (first, clause.at(range.start + 2))
+        }
+        _ => return None,
+    };
+    let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+    let fits = first > 0 && first < last && last - first < 20;
+    fits.then(|| Target::Several((first..=last).map(Target::Position).collect()))
 }
 
 /// "the first and the third", "milk and bread", "'a' and 'b'": only where each side can stand alone.

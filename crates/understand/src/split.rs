@@ -40,7 +40,7 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
         return None;
     }
     match words.at(i) {
-        "." | "!" | "?" | ";" if ends_sentence(words, i) => Some(i + 1),
+        "." | "!" | "?" | ";" if ends_sentence(words, i) => (!names_field(words, i + 1)).then_some(i + 1),
         "and" | "then" | "," | "also" | "plus" | "&" | "but" => {
             let next = after_links(words, i);
             if marks_on(words, start, i, next) {
@@ -50,6 +50,19 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
         }
         _ => None,
     }
+}
+
+/// "details: …", "priority: high": more about the task before it.
+fn names_field(words: &Words, i: usize) -> bool {
+    words
+        .phrase(
+            i,
+            phrases!(
+                "details : | notes : | note : | description : | desc : | priority : | due : | due date : | deadline : | \
+                 tags : | tag : | labels : | label : | comment : | comments :"
+            ),
+        )
+        .is_some()
 }
 
 /// "2. add eggs": where the command of a numbered line begins.
@@ -86,6 +99,10 @@ fn after_links(words: &Words, i: usize) -> usize {
         }
         next += 1;
     }
+    // ", now add …"
+    if matches!(words.at(next), "now" | "so" | "next" | "finally") && exact(words.at(next + 1)).is_some() {
+        next += 1;
+    }
     next
 }
 
@@ -106,6 +123,9 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     let plain =
         || exact(words.at(first)) == Some(Verb::Add) && !(first..link).any(|i| matches!(words.at(i), "to" | ":"));
     let asked = || courtesy > next || then || plain();
+    if changes_more(words, first, courtesy) {
+        return true;
+    }
     match verb {
         Verb::Remind => matches!(words.at(courtesy + 1), "me" | "us") && first < next,
         // "update the shopping reminder and add eggs": what is added is the change.
@@ -116,7 +136,10 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
         Verb::Make => {
             named && asked() || named && matches!(word, "create" | "set") && !creates || named && word == "create"
         }
-        Verb::Show => matches!(word, "show" | "list" | "display") && (words.at(courtesy + 1) == "me" || named),
+        Verb::Show => {
+            let asks = matches!(words.at(courtesy + 1), "me" | "everything" | "all" | "what" | "what's" | "whats");
+            matches!(word, "show" | "list" | "display") && (asks || named)
+        }
         Verb::Mark => {
             word == "mark" && marks_done(words, courtesy + 1) && (then || words.at(courtesy + 1) != "it") || named
         }
@@ -129,8 +152,20 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
             named || (then || !same) && (!creates || asked())
         }
         Verb::Rename | Verb::Reopen | Verb::Tag => !creates && words.at(courtesy + 1) != "it",
-        Verb::Put | Verb::Take => false,
+        Verb::Put => named && words.at(courtesy + 1) != "it",
+        Verb::Take => false,
     }
+}
+
+/// "… and make it urgent" after a change, "… and make the tax return high priority" after anything.
+fn changes_more(words: &Words, first: usize, at: usize) -> bool {
+    let it = matches!(words.at(at + 1), "it" | "that" | "this");
+    let changing = matches!(exact(words.at(first)), Some(Verb::Change | Verb::Move | Verb::Rename | Verb::Tag));
+    if changing && it && matches!(words.at(at), "make" | "put" | "set" | "mark" | "call" | "rename" | "tag" | "move") {
+        return true;
+    }
+    let level = |i: usize| matches!(words.at(i), "urgent" | "priority" | "important" | "prio");
+    words.at(at) == "make" && matches!(words.at(at + 1), "the" | "my") && (at + 2..at + 9).any(level)
 }
 
 /// "mark the first as done and the second as urgent": the verb is said once.

@@ -8,6 +8,7 @@ use crate::clause::Clause;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Target;
 use crate::target;
+use crate::tense;
 
 /// What the remark at `range` speaks of, by name.
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
@@ -25,7 +26,7 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 }
 
 /// Leaves out ", so can you please" and its like before the command.
-fn before_links(clause: &Clause, range: &Range<usize>) -> usize {
+pub(crate) fn before_links(clause: &Clause, range: &Range<usize>) -> usize {
     const LINKS: Phrases = phrases!(
         "so | and | please | can | could | would | you | will | , | ; | . | ! | ? | : | - | – | — | then | just | kindly | to | i | \
          need | want | go | ahead | but | also | like | now | ok | okay | yeah | yes | anyway | let's"
@@ -35,6 +36,18 @@ fn before_links(clause: &Clause, range: &Range<usize>) -> usize {
         end -= 1;
     }
     end
+}
+
+/// "spoke to the accountant, mark that as done": what was done, as a task to do.
+pub(crate) fn done(clause: &Clause, range: Range<usize>) -> Option<Target> {
+    const WHO: Phrases =
+        phrases!("i just | i already | i've just | i've already | i have | i've | i | we | just | already | finally");
+    let start = range.start + clause.phrase(range.start, WHO).unwrap_or(0);
+    let verb = tense::base(clause.at(start)).filter(|_| start + 1 < range.end)?;
+    let stop = |i: &usize| matches!(clause.at(*i), "," | "so" | "and" | "." | ";" | "-");
+    let end = (start + 1..range.end).find(stop).unwrap_or(before_links(clause, &range));
+    let object = clause.rest(start + 1..end.max(start + 1));
+    (!object.is_empty() && end - start <= 8).then(|| Target::Named(format!("{verb} {object}")))
 }
 
 /// "I don't need to … anymore", "I changed my mind about …".

@@ -47,7 +47,9 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
          , he | , she | , they | , that's | , because | , since | , as | i already | it's already | it is already | \
          , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
          , she's | , he's | , they're | , we're | , i'm | , i've | , not | , never | , can | , could | , make it | \
-         , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
+         , went | , done | , all done | , check | , tick | , mark | , take | , delete | , remove | , cross | , close | \
+         at last | by accident | off my calendar | off the calendar | from my calendar | from the calendar | \
+         off my schedule | from my schedule | off my phone | on my calendar | , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
          only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | \
          at the same | , send | , same"
     );
@@ -59,6 +61,8 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
     let small = phrases!("off | out | down | with | of | from | about | only | just | over | at | again");
     let mut range = range.start..range.end.min(clause.end);
+    const SAID: Phrases = phrases!("consider | that's the | thats the | the status of | status of | the task of");
+    range.start += clause.phrase(range.start, SAID).filter(|n| *n < range.len()).unwrap_or(0);
     // "both the milk and the bread"
     if clause.at(range.start) == "both" && range.len() > 3 {
         range.start += 1;
@@ -68,7 +72,7 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
         range.start += 1;
     }
     while range.len() > 1
-        && (clause.is_spent(range.end - 1..range.end) || matches!(clause.at(range.end - 1), "off" | "already"))
+        && (clause.is_spent(range.end - 1..range.end) || matches!(clause.at(range.end - 1), "off" | "already" | "now"))
     {
         range.end -= 1;
     }
@@ -82,7 +86,7 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     const ALL: Phrases = phrases!(
         "all of | all | everything | every single | every one of | every | each of | them all | it all | \
-         the entire | my entire | the whole | my whole | entire | the all | my all | any"
+         the whole lot | the lot | the whole thing | every last one | the entire | my entire | the whole | my whole | entire | the all | my all | any"
     );
     let i = range.start;
     if let Some(n) = clause.phrase(i, ALL).filter(|n| i + n <= range.end) {
@@ -169,7 +173,7 @@ pub(crate) fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     const IT: Phrases = phrases!(
-        "it | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
+        "it | it up | it back | it forward | it out | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
          that thing | this thing | the previous one"
     );
     const BOTH: Phrases =
@@ -179,7 +183,8 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     if clause.phrase(i, BOTH).is_some_and(|n| i + n == end) {
         return Some(Some(Target::Both));
     }
-    if clause.phrase(i, IT).is_some_and(|n| i + n == end) {
+    let alone = i + 1 == end && matches!(clause.at(i), "it" | "that" | "this");
+    if alone || clause.phrase(i, IT).is_some_and(|n| i + n == end) {
         return Some(Some(Target::It));
     }
     let article = lexicon::is_article(clause.at(i)) && i + 1 < range.end;
@@ -288,6 +293,10 @@ fn named(clause: &mut Clause, range: Range<usize>) -> Option<String> {
     }
     for _ in 0..2 {
         let Some(noun) = inner_noun(clause, start, end) else { break };
+        // "the grocery list" may be what a task is called.
+        if noun.noun == Noun::List && noun.end == end && skip_articles(clause, start, end) < noun.at {
+            break;
+        }
         let after = connective(clause, noun.end, end);
         if (start..noun.at).all(|i| clause.is_taken(i) || is_kind(clause, i)) {
             let next = skip_articles(clause, after_person(clause, after, end), end);
@@ -387,7 +396,8 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
     const CONNECTIVES: Phrases = phrases!(
-        "that are | that's | which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
+        "that i need to | that i have to | that i must | that i should | i need to | to my calendar about | \
+         to my calendar for | on my calendar for | on my calendar to | on my calendar about | that are | that's | which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
          that i just made for | that are for | that were set for | that was set for | that are about | \
          that there is | that says | that said | that tells me to | that i have | that i | i set for | i set to | \
          i set up for | i set about | i have set for | i have for | i have to | i have about | i have | i had for | \

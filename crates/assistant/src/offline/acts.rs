@@ -504,6 +504,7 @@ fn filters(spec: &Spec, filter: &Filter) -> Arguments {
             DueFilter::ThisWeek => "this_week".into(),
             DueFilter::Overdue => "overdue".into(),
             DueFilter::Day(day) => day.to_string().into(),
+            DueFilter::Between(first, last) => DueFilter::stretch(first, last).into(),
         }),
     );
     put("tags", Some(json!(filter.tags)).filter(|_| !filter.tags.is_empty()));

@@ -35,7 +35,7 @@ pub(super) struct Tasks {
     params(
         ("status" = Option<String>, Query, description = "`pending` (default), `completed` or `all`"),
         ("priority" = Option<String>, Query, description = "`low`, `medium` or `high`"),
-        ("due" = Option<String>, Query, description = "`today`, `tomorrow`, `this_week`, `overdue` or a date"),
+        ("due" = Option<String>, Query, description = "`today`, `tomorrow`, `this_week`, `overdue`, a date, or days such as `2026-01-01..2026-01-31`"),
         ("tag" = Option<String>, Query, description = "A tag, in any case"),
         ("q" = Option<String>, Query, description = "Text in title or description"),
         ("ref" = Option<String>, Query, description = "Beginning or end of an id, or part of a title"),

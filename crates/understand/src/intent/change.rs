@@ -25,7 +25,10 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
         return noun.then_some((Act::List(i + 2), 0.7));
     }
     let known = matches!(next, "it" | "that" | "this") || clause.words.is_quoted(i + 1);
-    let to = clause.has(phrases!("to | by | until | till | for | with | from"));
+    let to = clause.has(phrases!(
+        "to | by | until | till | for | with | from | it should say | it should read | so it says | so it reads | \
+         should say"
+    ));
     let moved = verb == Verb::Move && clause.has(DISTANCES);
     let confidence = match (noun, !clause.dates.is_empty() || known || moved, to) {
         (true, _, _) => 0.95,

@@ -71,7 +71,7 @@ fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
     let article = usize::from(lexicon::is_article(clause.at(i)) || clause.at(i) == "its");
     let at = owned.map_or(i + article, |k| k + 1);
     let fields = [
-        (Field::Due, phrases!("due date | deadline | due time")),
+        (Field::Due, phrases!("due date | deadline | due time | date of | date on | date from | date off")),
         (Field::Description, phrases!("description | notes | note | details")),
         (Field::Recurrence, phrases!("recurrence | repetition | repeat")),
         (Field::Tags, phrases!("tags | tag | labels")),
@@ -81,6 +81,7 @@ fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
     if at + n == clause.end && article + usize::from(owned.is_some()) > 0 && !matches!(clause.at(at), "note" | "tag") {
         return Some((field, owned.map_or(clause.end, |_| i)));
     }
+    let n = if clause.at(at) == "date" { 1 } else { n };
     let (of, m) = clause.seek(at + n, phrases!("from | of | for | on | off")).filter(|(of, _)| *of <= at + n + 1)?;
     Some((field, of + m))
 }
@@ -88,6 +89,9 @@ fn cleared_field(clause: &Clause, i: usize) -> Option<(Field, usize)> {
 pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
     if tags::spoken(clause, i + 1, tags::FROM).is_some() {
         return Some((Act::Update(Change::Untag, i + 1, clause.end), 0.9));
+    }
+    if let Some((field, after)) = cleared_field(clause, i + 1) {
+        return Some((Act::Update(Change::Clear(field), after, clause.end), 0.88));
     }
     let (off, _) = clause.seek(i + 1, phrases!("off | out of | from | out | of"))?;
     let last = clause.at(off) == "off" && off + 1 >= clause.end;
@@ -138,7 +142,7 @@ pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
         "as not done | as not complete | as not completed | as incomplete | as pending | as undone | as open | \
          as unfinished | as to do | as todo | as not finished | not done | incomplete | pending | undone"
     );
-    let is_mark = clause.at(i) == "mark";
+    let is_mark = matches!(clause.at(i), "mark" | "flag");
     if is_mark && clause.seek(i + 1, NOT).is_some() {
         return Some((Act::Update(Change::Reopen, i + 1, clause.end), 0.9));
     }

@@ -9,10 +9,11 @@ use crate::create::Form;
 use crate::lexicon::{Noun, Verb};
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Field;
-use crate::update::Change;
+use crate::update::{Change, note};
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
-    stated(clause, i)
+    noted(clause, i)
+        .or_else(|| stated(clause, i))
         .or_else(|| remember(clause, i))
         .or_else(|| gone(clause, i))
         .or_else(|| instead(clause, i))
@@ -20,12 +21,25 @@ pub(super) fn read(clause: &Clause, i: usize) -> Guess {
         .or_else(|| reminder_first(clause, i))
 }
 
+/// "add a note to the report: …".
+fn noted(clause: &Clause, i: usize) -> Guess {
+    note::head(clause, i).map(|start| (Act::Update(Change::Note, start, clause.end), 0.88))
+}
+
 /// "lower the priority of …", "the report is urgent", "call it …".
 fn stated(clause: &Clause, i: usize) -> Guess {
     let end = clause.end;
     let direction = [
-        (Priority::Low, phrases!("lower the priority of | decrease the priority of | deprioritize")),
-        (Priority::High, phrases!("raise the priority of | increase the priority of")),
+        (
+            Priority::Low,
+            phrases!("lower the priority of | lower the priority on | decrease the priority of | deprioritize"),
+        ),
+        (
+            Priority::High,
+            phrases!(
+                "raise the priority of | raise the priority on | increase the priority of | bump up the priority of"
+            ),
+        ),
     ];
     if let Some((priority, n)) = direction.iter().find_map(|(p, list)| clause.phrase(i, *list).map(|n| (*p, n))) {
         return Some((Act::Update(Change::Priority(priority), i + n, end), 0.88));
@@ -64,7 +78,13 @@ fn now_due(clause: &Clause, i: usize) -> Option<usize> {
     if let Some(n) = it.filter(|n| matches!(date.tokens.start.abs_diff(i + n), 0 | 1)) {
         return (!clause.asked && i + n <= clause.end).then_some(i);
     }
-    let (at, n) = clause.seek(i + 1, phrases!("is now due | is due | are now due | are due"))?;
+    const MOVED: Phrases = phrases!(
+        "should be | is now | has been moved to | was moved to | got moved to | is moved to | got changed to | \
+         has been changed to | was changed to | has been rescheduled to | got rescheduled to | got pushed to"
+    );
+    let definite = matches!(clause.at(i), "the" | "my" | "our" | "that") || clause.words.is_quoted(i);
+    let due = phrases!("is now due | is due | are now due | are due");
+    let (at, n) = clause.seek(i + 1, due).or_else(|| clause.seek(i + 1, MOVED).filter(|_| definite))?;
     let closes = date.tokens.start == at + n || date.tokens.start + 1 == at + n;
     let told = clause.has(phrases!("remind | alert | because | since | so | and"));
     (closes && at <= i + 6 && !clause.asked && !told && !OTHERS.contains(clause.at(i))).then_some(at)

@@ -173,6 +173,11 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
     if let Some(noun) = reminder_for_task(clause, i) {
         return Some((Act::Remind(noun), 0.86));
     }
+    if clause.at(i) == "put"
+        && let Some(guess) = made_due(clause, i)
+    {
+        return Some(guess);
+    }
     let on_list =
         clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into | down")) || clause.at(i) == "note");
     if on_list && clause.at(i + 1) != "that" {
@@ -208,6 +213,7 @@ pub(super) fn make(clause: &Clause, i: usize) -> Guess {
         .or_else(|| set_field(clause, i))
         .or_else(|| made_urgent(clause, i))
         .or_else(|| made_due(clause, i))
+        .or_else(|| made_other(clause, i))
         .or_else(|| made_of_noun(clause, i))
         .or_else(|| scheduled(clause, i))
         .or_else(|| created(clause, i))
@@ -282,7 +288,9 @@ fn set_field(clause: &Clause, i: usize) -> Guess {
     let possessive =
         (i + 1..clause.end.min(i + 6)).any(|k| clause.at(k).ends_with("'s") && clause.phrase(k + 1, FIELDS).is_some());
     let valued = clause.seek(i + 2, phrases!("to | as")).is_some_and(|(to, n)| {
-        attributes::priority_at(clause, to + n).is_some_and(|(_, len)| clause.is_spent(to + n + len..clause.end))
+        let level = matches!(clause.at(to + n), "high" | "low" | "medium") && to + n + 1 == clause.end;
+        level
+            || attributes::priority_at(clause, to + n).is_some_and(|(_, len)| clause.is_spent(to + n + len..clause.end))
     });
     // "set x priority to 5"
     let assigned = (i + 2..clause.end.min(i + 8))
@@ -318,11 +326,19 @@ fn made_due(clause: &Clause, i: usize) -> Guess {
     let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
     let moved = clause.has(super::change::DISTANCES) && matches!(clause.before(clause.end), "earlier" | "sooner");
     let dated = dated || moved;
-    let verb = matches!(clause.at(i), "make" | "set");
+    let it = matches!(clause.at(i + 1), "it" | "that" | "this");
+    let verb = matches!(clause.at(i), "make" | "set") || clause.at(i) == "put" && it;
     let due = clause.dates.last().is_some_and(|found| clause.at(found.tokens.start) == "due");
     let object = object || due;
     (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
         .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))
+}
+
+/// "make it two milks instead of one".
+fn made_other(clause: &Clause, i: usize) -> Guess {
+    let it = clause.at(i) == "make" && matches!(clause.at(i + 1), "it" | "that");
+    let said = clause.has(INSTEAD) && !clause.has_noun() && !clause.is_foreign();
+    (it && said && i + 3 < clause.end).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.7))
 }
 
 /// "make the report urgent", "make it high priority".

@@ -105,6 +105,9 @@ fn passive(clause: &Clause) -> Guess {
     if clause.seek(noun.end, CHANGED).is_some() {
         return Some((Act::Update(Change::Any, clause.start, clause.end), 0.75));
     }
+    if noun.noun != Noun::List && clause.seek(noun.end, phrases!("should be | should say | should read")).is_some() {
+        return Some((Act::Update(Change::Any, clause.start, clause.end), 0.7));
+    }
     if clause.has(phrases!("instead of | rather than | instead")) {
         return Some((Act::Update(Change::Instead, clause.start, clause.end), 0.7));
     }

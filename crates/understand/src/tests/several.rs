@@ -149,13 +149,7 @@ fn what_no_filter_can_say_is_not_guessed() {
     ] {
         assert_eq!(one(text).intent, Intent::Unknown, "{text}");
     }
-    for text in [
-        "show tasks for next week",
-        "list tasks due in november",
-        "show tasks without a due date",
-        "show tasks due after friday",
-        "show my tasks not tagged home",
-    ] {
+    for text in ["show tasks without a due date", "show my tasks not tagged home"] {
         let command = one(text);
         assert_eq!(command.intent, Intent::ListTasks, "{text}");
         assert!(command.filter.unsupported && command.filter.due.is_none() && command.confidence < 0.5, "{text}");
@@ -163,9 +157,7 @@ fn what_no_filter_can_say_is_not_guessed() {
     for text in ["show tasks for this week", "show tasks for tomorrow", "show my tasks", "show tasks for Friday"] {
         assert!(!one(text).filter.unsupported, "{text}");
     }
-    for text in ["delete all tasks due next week", "move all tasks due next week to friday"] {
-        assert_eq!(one(text).missing, Some(Missing::Target), "{text}");
-    }
+    assert_eq!(one("delete all tasks without a due date").missing, Some(Missing::Target));
     assert_eq!(one("which tasks did I finish?").filter.status, Some(StatusFilter::Completed));
 }
 

@@ -1,7 +1,8 @@
 //! Which words name a task, what its new title is, and tags that come and go.
 
 use super::{named, one};
-use crate::{Command, Field, Intent, Tagging, Target, When};
+use crate::{Command, DueFilter, Field, Intent, Tagging, Target, When};
+use jiff::civil::date;
 
 fn update(text: &str) -> Command {
     let command = one(text);
@@ -33,6 +34,7 @@ fn places_have_many_names() {
         ("delete the last one I added", Target::Last),
         ("remove the top item", Target::Position(1)),
         ("delete the task at position 7", Target::Position(7)),
+        ("delete tasks 2-4", Target::Several([2, 3, 4].map(Target::Position).to_vec())),
         ("remove both", Target::Both),
         ("delete both of them", Target::Both),
     ] {
@@ -52,7 +54,7 @@ fn a_remark_says_which_task() {
         assert_eq!((command.intent, command.target), (intent, named(target)), "{text}");
     }
     let moved = update("my midterm got moved to friday, please update the reminder");
-    assert_eq!((moved.target, moved.when), (named("midterm"), Some(When::Day(jiff::civil::date(2025, 12, 26)))));
+    assert_eq!((moved.target, moved.when), (named("midterm"), Some(When::Day(date(2025, 12, 26)))));
     assert_eq!(one("I'm tired, delete it").target, Some(Target::It));
 }
 
@@ -66,10 +68,15 @@ fn new_titles_are_said_in_many_ways() {
         ("edit the task book train to say book coach to Leeds", "book train", "book coach to Leeds"),
         ("replace the reminder about golf with a reminder about tennis", "golf", "tennis"),
         ("update my reminder to buy pizza instead of pasta", "pasta", "buy pizza"),
+        ("instead of the gym remind me to go swimming", "gym", "go swimming"),
+        ("the milk task should be buy oat milk", "milk", "buy oat milk"),
+        ("update the report: it should say send the report", "report", "send the report"),
     ] {
         let command = update(text);
         assert_eq!((command.target, command.title.as_deref()), (named(target), Some(title)), "{text}");
     }
+    let milks = update("make it buy two milks instead of one");
+    assert_eq!((milks.target, milks.title.as_deref()), (Some(Target::It), Some("buy two milks")));
     assert_eq!(update("change my lunch alert from 10 minutes before to 15 minutes before").title, None);
 }
 
@@ -102,4 +109,25 @@ fn single_tags_come_and_go() {
         assert_eq!(command.target, named(target), "{text}");
     }
     assert_eq!(update("remove all tags from the report").clear, [Field::Tags]);
+}
+
+#[test]
+fn lists_are_for_any_stretch_of_days() {
+    let days = |first: Option<i8>, last: Option<i8>| {
+        Some(DueFilter::Between(first.map(|day| date(2025, 12, day)), last.map(|day| date(2025, 12, day))))
+    };
+    for (text, due) in [
+        ("show tasks for next week", days(Some(22), Some(28))),
+        ("show tasks due before friday", days(None, Some(25))),
+        ("show tasks due by friday", days(None, Some(26))),
+        ("show tasks due after friday", days(Some(27), None)),
+        ("show my tasks between tuesday and friday", days(Some(23), Some(26))),
+        ("show my tasks from tuesday to friday", days(Some(23), Some(26))),
+        ("list tasks due in february", Some(DueFilter::Between(Some(date(2026, 2, 1)), Some(date(2026, 2, 28))))),
+        ("show tasks for the day after tomorrow", Some(DueFilter::Day(date(2025, 12, 23)))),
+        ("show tasks for this week", Some(DueFilter::ThisWeek)),
+    ] {
+        let filter = one(text).filter;
+        assert_eq!((filter.due, filter.unsupported), (due, false), "{text}");
+    }
 }

@@ -130,6 +130,20 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     Some(if clause.is_spent(start..range.end) { range.start..start } else { range })
 }
 
+/// "a due date of Friday to the report": the date stands before the task.
+pub(super) fn given(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    let found = clause.dates.iter().find(|found| found.tokens.start <= range.start && found.tokens.end > range.start);
+    let found = found.filter(|found| found.tokens.end < range.end)?.clone();
+    let end = found.tokens.end;
+    let task = matches!(clause.at(end), "to" | "on" | "for") && clause.date_at(end).is_none();
+    if !task || end + 1 >= range.end {
+        return None;
+    }
+    clause.take(found.tokens.clone());
+    timing::apply(command, Some(found), clause.now);
+    Some(end + 1..range.end)
+}
+
 /// Where "to", "to be", "to start" and their like before the new date begin.
 fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
     const FILLER: Phrases = phrases!(

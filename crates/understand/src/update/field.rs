@@ -6,6 +6,7 @@ use model::task::{Priority, Status};
 
 use crate::attributes;
 use crate::clause::Clause;
+use crate::dates;
 use crate::lexicon;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Command;
@@ -28,6 +29,17 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     let limit = range.end.min(range.start + 8);
     let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));
     let is_field = |(at, n): &(usize, usize)| clause.noun_at(at + n).is_none() && level(clause.before(*at)).is_none();
+    // "our date night", "the time capsule": a word that goes on is part of a name.
+    let goes_on = |(at, n): &(usize, usize)| {
+        let next = at + n;
+        clause.words.is_word(next)
+            && next < range.end
+            && !dates::is_small(clause.at(next))
+            && clause.date_at(next).is_none()
+    };
+    let weak =
+        |(at, _): &(usize, usize)| matches!(clause.at(*at), "date" | "time" | "name" | "title" | "note" | "notes");
+    let found = found.filter(|field| !weak(field) || !goes_on(field));
     let Some((at, n)) = found.filter(is_field) else { return (range, None) };
     let name = clause.at(at);
     let article = |i: usize| lexicon::is_article(clause.at(i)) || matches!(clause.at(i), "alert" | "reminder");
@@ -51,6 +63,9 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     };
     set(clause, name, to + 1..range.end, command);
     clause.take(to..range.end);
+    // "from low to high"
+    let from = to.checked_sub(2).filter(|from| clause.at(*from) == "from" && level(clause.at(from + 1)).is_some());
+    let to = from.filter(|from| *from > of).unwrap_or(to);
     (if direct { of..to } else { range.start..at }, Some(Kind::Value))
 }
 

@@ -2,6 +2,7 @@
 
 mod date;
 mod field;
+pub(crate) mod note;
 mod shift;
 pub(crate) mod tags;
 mod title;
@@ -75,7 +76,7 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
             timing::apply(&mut command, timing::choose(clause, at..range.end, at), clause.now);
             range.start..at
         }
-        Change::Note => noted(clause, range, &mut command),
+        Change::Note => note::read(clause, range, &mut command),
         Change::NewName(at) => {
             let instead = usize::from(clause.at(clause.end - 1) == "instead" && at + 1 < clause.end);
             command.title = Some(clause.rest(at..clause.end - instead)).filter(|title| !title.is_empty());
@@ -105,7 +106,8 @@ fn told_before(clause: &mut Clause, verb: usize, command: &mut Command) {
         about = date::read(clause, about.clone(), command).unwrap_or(about);
     }
     let named = subject::read(clause, about.clone());
-    let named = named.or_else(|| says_date(command).then(|| target::one(clause, about)).flatten());
+    let end = subject::before_links(clause, &about);
+    let named = named.or_else(|| says_date(command).then(|| target::one(clause, about.start..end)).flatten());
     command.target = named.or(command.target.take());
 }
 
@@ -143,6 +145,36 @@ pub(crate) fn says_nothing(command: &Command) -> bool {
         && command.clear.is_empty()
 }
 
+/// Takes another change of the same task into the first; `false` where it is not one, or both change the same thing.
+pub(crate) fn join(first: &mut Command, second: &Command) -> bool {
+    let updates = first.intent == Intent::UpdateTask && second.intent == Intent::UpdateTask;
+    let same = second.target == Some(Target::It) && first.target.is_some();
+    let twice = first.title.is_some() && second.title.is_some()
+        || (says_date(first) || first.shift.is_some()) && (says_date(second) || second.shift.is_some())
+        || first.priority.is_some() && second.priority.is_some()
+        || first.description.is_some() && second.description.is_some()
+        || !first.tags.is_empty() && !second.tags.is_empty();
+    if !updates || !same || twice || says_nothing(first) && says_nothing(second) {
+        return false;
+    }
+    first.title = first.title.take().or_else(|| second.title.clone());
+    first.description = first.description.take().or_else(|| second.description.clone());
+    first.adds |= second.adds;
+    first.recurrence = first.recurrence.take().or_else(|| second.recurrence.clone());
+    first.when = first.when.or(second.when);
+    first.clock = first.clock.or(second.clock);
+    first.shift = first.shift.or(second.shift);
+    first.priority = first.priority.or(second.priority);
+    first.status = first.status.or(second.status);
+    first.clear.extend(&second.clear);
+    if !second.tags.is_empty() {
+        first.tags.clone_from(&second.tags);
+        first.tagging = second.tagging;
+    }
+    first.missing = first.missing.filter(|missing| !matches!(missing, Missing::Change | Missing::Time));
+    true
+}
+
 /// Leaves out "as pending", "as not done".
 fn without_state(clause: &Clause, range: Range<usize>) -> Range<usize> {
     let state = clause.seek(range.start, phrases!("as | pending | not done | incomplete | undone | open"));
@@ -163,25 +195,21 @@ fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Ran
     to..range.end
 }
 
-/// "add a note to the report: ask Bob", "add a note saying … to the report".
-fn noted(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
-    let Some((text, n)) = clause.seek(range.start, phrases!(": | saying that | saying | to say | that says")) else {
-        return range;
-    };
-    command.description = Some(clause.words.text(text + n..range.end).to_owned()).filter(|text| !text.is_empty());
-    range.start..text
-}
-
 /// "… instead of …": the old date goes, the new one stays.
 fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
+    if let Some(about) = title::rather(clause, range.clone(), command) {
+        return about;
+    }
     date::drop_instead(clause, range.clone());
     let first = clause.date_at(range.start).map(|found| found.tokens.clone());
     if let Some(old) = first.filter(|_| matches!(clause.before(range.start), "of" | "than")) {
         clause.take(old);
     }
-    let to = date::read(clause, range.clone(), command).filter(|_| command.when.is_some());
-    if to.is_none() {
-        timing::apply(command, timing::choose(clause, range.clone(), range.start), clause.now);
+    match timing::choose(clause, range.clone(), range.start) {
+        Some(found) => timing::apply(command, Some(found), clause.now),
+        None => {
+            date::read(clause, range.clone(), command);
+        }
     }
     let asks = phrases!("remind me | reminding me | alert me | alerting me | can you | please");
     for i in range.clone() {
@@ -190,12 +218,21 @@ fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> R
         }
     }
     let start = range.clone().find(|i| !clause.is_spent(*i..i + 1)).unwrap_or(range.end);
+    // "remind Bob about lunch": Bob is not the task.
+    let other = matches!(clause.before(range.start), "remind" | "alert" | "notify") && clause.at(range.start) != "me";
+    let about = (start + 1..range.end.min(start + 4)).find(|i| matches!(clause.at(*i), "about" | "that" | "to"));
+    let start = about.filter(|_| other).unwrap_or(start);
     target::connective(clause, start, range.end)..range.end
 }
 
 /// "change … to …", "move … to …", with fields ("the priority of …", "the description of …").
 fn changed(clause: &mut Clause, range: Range<usize>, change: Change, command: &mut Command) -> Range<usize> {
     let (range, field) = field::read(clause, range, command);
+    if field == Some(Kind::Date)
+        && let Some(about) = date::given(clause, range.clone(), command)
+    {
+        return about;
+    }
     // A field that gets a value nobody can read ("priority to 5") is asked about; the task keeps its title.
     if !says_nothing(command) || field == Some(Kind::Value) {
         return range;

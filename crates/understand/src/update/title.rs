@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
 use crate::lexicon::{self, Noun};
@@ -52,7 +53,7 @@ pub(super) fn said(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     const SAYS: Phrases = phrases!(
         "so it says | so it reads | so that it says | so that it reads | so it's | it should say | it should read | \
          it should be called | it should be | should now say | should say | should read | should be called | \
-         should be renamed to | to be called | to say | to read | it's now called | is now called"
+         should be renamed to | should be | to be called | to say | to read | it's now called | is now called"
     );
     let (at, n) = clause.seek(range.start, SAYS).filter(|(at, n)| at + n < range.end)?;
     let dated = clause.date_at(at + n).is_some_and(|found| found.tokens.end >= range.end);
@@ -60,7 +61,13 @@ pub(super) fn said(clause: &mut Clause, range: Range<usize>, command: &mut Comma
         && clause.nouns_in(range.start..at).any(|noun| {
             noun.end == at && (range.start..noun.at).all(|i| lexicon::is_article(clause.at(i)) || clause.is_taken(i))
         });
-    if dated || names || clause.is_taken(at) {
+    let state = clause.at(at + n - 1) == "be"
+        && (attributes::priority_at(clause, at + n).is_some()
+            || phrases!(
+                "due | done | changed | moved | pushed | rescheduled | at | on | by | for | in | called | a | an"
+            )
+            .contains(clause.at(at + n)));
+    if dated || names || state || clause.is_taken(at) {
         return None;
     }
     // "instead of chicken it should say turkey on the buy chicken task"
@@ -94,21 +101,46 @@ pub(super) fn replaced(clause: &mut Clause, range: Range<usize>, command: &mut C
 pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
     let (at, n) = clause.seek(range.start, phrases!("instead of | rather than"))?;
     let old = at + n;
-    let other =
-        old >= range.end || clause.date_at(old).is_some() || crate::numbers::amount(clause.words, old).is_some();
-    if other || clause.noun_in(old..range.end).is_some() {
+    let amount = crate::numbers::amount(clause.words, old);
+    let noun = clause.noun_in(range.start..at).filter(|noun| noun.noun != Noun::List);
+    // "two milks instead of one" is about milk, "5 instead of 4" about the time.
+    let counted = amount.is_some_and(|(_, len)| old + len >= range.end)
+        && noun.is_none()
+        && at > range.start + 2
+        && !clause.dates.iter().any(|found| found.tokens.start >= range.start && found.tokens.start < at);
+    let other = !counted && (old >= range.end || clause.date_at(old).is_some() || amount.is_some());
+    let dated = clause.dates.iter().any(|found| found.tokens.end == at);
+    let vague = phrases!("later | then | now | usual | before | it | that").contains(clause.at(old));
+    if other || dated || vague || clause.noun_in(old..range.end).is_some() {
         return None;
     }
-    let noun = clause.noun_in(range.start..at).filter(|noun| noun.noun != Noun::List);
     let start = match noun {
         Some(noun) if noun.end < at && matches!(clause.at(noun.end), "to" | "for" | "about" | "that") => noun.end,
         None if matches!(clause.at(range.start), "it" | "that" | "this") => range.start + 1,
         _ => return None,
     };
-    timing::apply(command, timing::choose(clause, start..range.end, start), clause.now);
+    timing::apply(command, timing::choose(clause, start..if counted { at } else { range.end }, start), clause.now);
     let named = target::connective(clause, start, at);
     command.title = value(clause, named..at);
-    command.title.is_some().then_some(old..range.end)
+    let about = if counted { range.start..range.start + 1 } else { old..range.end };
+    command.title.is_some().then_some(about)
+}
+
+/// "instead of the gym, remind me to go swimming": what follows is new, what stands before is what it was called.
+pub(super) fn rather(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
+    const ASKS: Phrases = phrases!("remind me to | remind me about | remind me of | alert me to | have me | let me");
+    if !matches!(clause.before(range.start), "of" | "than") {
+        return None;
+    }
+    let (at, n) = clause.seek(range.start + 1, ASKS).filter(|(at, n)| at + n < range.end)?;
+    let dated = clause.date_at(range.start).is_some_and(|found| found.tokens.end + 1 >= at);
+    let reminding = clause.at(range.start).ends_with("ing") && matches!(clause.at(range.start + 1), "me" | "us");
+    if dated || reminding {
+        return None;
+    }
+    timing::apply(command, timing::choose(clause, at + n..range.end, at + n), clause.now);
+    command.title = value(clause, at + n..range.end);
+    command.title.is_some().then_some(range.start..at)
 }
 
 /// "… to include milk", "… and add milk", "… by adding milk": a part of what the task says, beside the rest.
