@@ -73,7 +73,8 @@ fn opening(words: &Words, i: usize) -> Option<usize> {
 fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
     match words.at(i) {
         "i" if n == 2 && words.at(i + 1) == "need" => !is_please(words.at(i + 2)),
-        "yes" | "now" | "no" | "nope" => words.at(i + 1) != ",",
+        "yes" | "no" | "nope" => words.at(i + 1) != "," && (i + 1 >= end || lexicon::verb(words.at(i + 1)).is_none()),
+        "now" => words.at(i + 1) != ",",
         "next" | "first" | "finally" | "second" | "third" | "last" | "lastly" | "secondly" | "thirdly" | "firstly" => {
             words.at(i + 1) != "," && !is_command(words.at(i + 1))
         }

@@ -56,7 +56,7 @@ const VERBS: &[(Verb, Phrases)] = &[
         Verb::Remind,
         phrases!(
             "remind | alert | notify | nudge | ping | reming | remid | eemind | rmind | remine | remmind | reminding | \
-             rmnd | remnd | bug | pester | nag | warn"
+             rmnd | remnd | bug | pester | nag | warn | buzz | poke | prompt | prod | hassle"
         ),
     ),
     (
@@ -209,7 +209,8 @@ pub(crate) const SOFTENERS: Phrases = phrases!(
      by the way | btw | fyi | anyway | anyways | so yeah | as well as that , | plus | oh and | oh yeah | before i forget , | \
      before i forget | while i remember | while i think of it | while you're at it | real quick | unfortunately | \
      apparently | turns out | looks like | good news | bad news | sorry about this but | it turns out | sorry but | \
-     we can | we could | ok so | okay so | yes please | hey so | i meant to say | i think"
+     we can | we could | good evening | good morning | listen , | look , | right | i suppose | i guess | oops | do you think you could | \
+     on top of that | if you'd | let's have | i don't know if | i forgot to say that | seems | it seems | ok so | okay so | yes please | hey so | i meant to say | i think"
 );
 
 pub(crate) fn is_article(word: &str) -> bool {

@@ -41,7 +41,10 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     {
         return Some((Act::Update(Change::Replace(at), i + 1, clause.end), 0.7));
     }
-    if clause.is_elsewhere() && !is_remind(clause, i + 1) || scope::is_media(clause) {
+    if clause.is_elsewhere() && !is_remind(clause, i + 1) || scope::is_media(clause) || scope::is_thing(clause, i + 1) {
+        return None;
+    }
+    if clause.has(phrases!("notifications for | all notifications | push notifications")) {
         return None;
     }
     let plain = matches!(clause.at(i), "delete" | "remove" | "erase");
@@ -110,7 +113,7 @@ pub(super) fn wrap_up(clause: &Clause, i: usize) -> Guess {
 
 pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
-    if clause.is_elsewhere() || clause.at(i) == "close" && !noun {
+    if clause.is_elsewhere() || clause.at(i) == "close" && !noun || scope::is_thing(clause, i + 1) {
         return None;
     }
     if mood::is_wish(clause, i) && !noun && i + 1 < clause.end {
@@ -135,7 +138,7 @@ pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
     if is_mark && let Some((_, priority)) = attributes::closing_priority(clause, i + 1) {
         return Some((Act::Update(Change::Priority(priority), i + 1, clause.end), 0.9));
     }
-    if matches!(clause.at(i + 1), "off" | "out") {
+    if clause.at(i + 1) == "off" || clause.at(i + 1) == "out" && clause.at(i) != "check" {
         return Some((Act::Complete(i + 2, clause.end), 0.93));
     }
     if let Some(guess) = marked_done(clause, i) {

@@ -135,7 +135,7 @@ fn gone(clause: &Clause, i: usize) -> Guess {
          i don't want | i dont want | no need to remind me | don't remind me | dont remind me | do not remind me | \
          stop reminding me | forget about | forget"
     );
-    let n = clause.phrase(i, GONE)?;
+    let n = clause.phrase(i, GONE).filter(|_| !clause.has(phrases!("notifications for")))?;
     let last = clause.at(i + n - 1);
     let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun != Noun::List || clause.at(i) == "get");
     let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss" | "clean" | "hold");

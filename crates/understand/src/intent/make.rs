@@ -20,7 +20,7 @@ pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     let body = i + if me && !nobody { 2 } else { 1 };
-    if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping" | "bug" | "pester" | "nag" | "warn") && !can_be_alert(clause, i, me) {
+    if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping" | "bug" | "pester" | "nag" | "warn" | "buzz" | "poke" | "prompt" | "prod" | "hassle") && (!me && !matches!(clause.at(i), "alert" | "notify" | "ping" | "nudge") || !can_be_alert(clause, i, me)) {
         return None;
     }
     if asks_back(clause, body) {
@@ -131,7 +131,7 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     if to_reminder(clause, i).is_some() {
         return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
     }
-    if scope::is_elsewhere(clause, i + 1) {
+    if scope::is_elsewhere(clause, i + 1) || scope::is_thing(clause, i + 1) {
         return None;
     }
     Some((Act::Create(Form::Add, i + 1), if clause.has_noun() { 0.96 } else { 0.88 }))

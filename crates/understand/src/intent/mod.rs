@@ -23,6 +23,7 @@ use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::{self, Verb};
 use crate::phrases::{Phrases, phrases};
+use crate::scope;
 use crate::update::Change;
 pub(crate) use make::to_reminder;
 pub(crate) use need::is_doing;
@@ -48,7 +49,7 @@ pub(crate) enum Act {
 pub(crate) type Guess = Option<(Act, f64)>;
 
 pub(crate) fn decide(clause: &Clause) -> Guess {
-    if mood::wants_nothing(clause) {
+    if mood::wants_nothing(clause) || scope::is_code(clause) {
         return None;
     }
     if is_undo(clause) {
@@ -76,10 +77,12 @@ fn asked_for(clause: &Clause) -> Guess {
         .or_else(|| question::read(clause))
         .or_else(|| rest::later(clause))
         .or_else(|| told::read(clause))
+        .or_else(|| rest::onto_list(clause))
         .or_else(|| rest::without_verb(clause))
         .or_else(|| question::later(clause))
         .or_else(|| asks::fragment(clause))
         .or_else(|| need::read(clause))
+        .or_else(|| rest::by_words(clause))
         .or_else(|| rest::of_list(clause))
 }
 
@@ -154,6 +157,7 @@ fn by_verb(clause: &Clause, i: usize) -> Guess {
         Verb::Complete => finish::complete(clause, i),
         Verb::Mark => finish::mark(clause, i),
         verb @ (Verb::Change | Verb::Move) => change::read(clause, i, verb),
+        Verb::Rename if scope::is_thing(clause, i + 1) => None,
         Verb::Rename => update(Change::Title, 0.93),
         Verb::Tag => update(Change::Tags, 0.9),
         Verb::Reopen => update(Change::Reopen, 0.9),

@@ -82,7 +82,7 @@ fn duty(clause: &Clause) -> Guess {
          i should | i ought to | i'd better | i better | i had better | i'm supposed to | i am supposed to | \
          i'm meant to | i am needing to | i really need to | i really have to | i still need to | i still have to | \
          i also need to | i also have to | i wanna | i want to | we need to | we have to | we've got to | we must | \
-         we should | we gotta | gotta | got to | must | need to | have to | ned to | i'll need to | i will need to | \
+         we should | we gotta | should really | should | it is essential that i | it's essential that i | it's important that i | gotta | got to | must | need to | have to | ned to | i'll need to | i will need to | \
          i'm going to need to | gonna need to | i promised to | i've promised to | i've been meaning to | \
          i suppose i should | i'm due to | i'll have to | i will have to | i do need to | i keep forgetting to"
     );
@@ -94,7 +94,7 @@ fn duty(clause: &Clause) -> Guess {
         let (at, n) = clause.seek(clause.start, DUTIES)?;
         let linked = phrases!(", | so | and | : | ; | . | - | because | as | but | then").contains(clause.before(at));
         let dated = clause.dates.iter().any(|found| found.tokens.end == at) || clause.phrase(clause.start, phrases!("on my | before i | while i | after i | at some")).is_some();
-        if !linked && !dated {
+        if !linked && !dated && clause.dates.is_empty() {
             return None;
         }
         at + n
@@ -132,7 +132,7 @@ fn plan(clause: &Clause) -> Guess {
     let i = clause.start;
     let long = clause.end - i;
     let (from, told) = heading(clause, i);
-    if clause.asked || !(2..=16).contains(&long) || clause.is_foreign() && !is_errand_abroad(clause, from) {
+    if clause.has_noun() && !told || clause.asked || !(2..=16).contains(&long) || clause.is_foreign() && !is_errand_abroad(clause, from) {
         return None;
     }
     let tagged = (i..clause.end).any(|k| clause.at(k) == "#" && clause.words.touches_next(k));

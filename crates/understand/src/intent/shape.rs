@@ -14,10 +14,24 @@ const POINTERS: Phrases = phrases!(
 
 /// How many tokens "it", "that one", "them" take at `i`.
 pub(super) fn pointer(clause: &Clause, i: usize) -> Option<usize> {
+    if let Some(n) = bare_noun(clause, i) {
+        return Some(n);
+    }
     let n = clause.phrase(i, POINTERS)?;
     let determiner = matches!(clause.at(i), "that" | "this" | "those" | "these" | "both") && n == 1;
     let alone = !clause.words.is_word(i + n) || i + n >= clause.end || is_small(clause.at(i + n)) || clause.date_at(i + n).is_some();
     (!determiner || alone).then_some(n)
+}
+
+/// "the task", "that reminder", "my to-do": a word for a task that names none.
+fn bare_noun(clause: &Clause, i: usize) -> Option<usize> {
+    let article = matches!(clause.at(i), "the" | "that" | "my" | "this" | "those" | "these");
+    let noun = clause.noun_at(i + 1).filter(|noun| article && noun.noun != Noun::List)?;
+    let alone = noun.end >= clause.end
+        || !clause.words.is_word(noun.end)
+        || is_small(clause.at(noun.end)) && clause.at(noun.end) != "to" && clause.at(noun.end) != "for"
+        || matches!(clause.at(noun.end), "to" | "for") && clause.date_at(noun.end + 1).or(clause.date_at(noun.end)).is_some();
+    alone.then_some(noun.end - i)
 }
 
 /// Words that begin no noun.

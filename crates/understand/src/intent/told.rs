@@ -18,6 +18,7 @@ pub(super) fn read(clause: &Clause) -> Guess {
     corrected(clause, i)
         .or_else(|| new_value(clause, i))
         .or_else(|| arrow(clause, i))
+        .or_else(|| to_date(clause, i))
         .or_else(|| stated(clause, i))
         .or_else(|| longer(clause, i))
         .or_else(|| rather(clause, i))
@@ -103,6 +104,29 @@ fn arrow(clause: &Clause, i: usize) -> Guess {
         return Some((Act::Update(Change::Priority(priority), i, at), 0.75));
     }
     date_near(clause, value).is_some().then_some((Act::Update(Change::Replace(at), i, clause.end), 0.75))
+}
+
+/// "dentist to friday", "not Friday, Saturday for the kayak".
+fn to_date(clause: &Clause, i: usize) -> Guess {
+    let last = clause.dates.last()?;
+    if clause.asked || clause.is_elsewhere() {
+        return None;
+    }
+    if clause.at(i) == "not" && clause.dates.len() > 1 {
+        let about = clause.seek(last.tokens.end, phrases!("for")).map(|(at, n)| at + n);
+        let closed = about.is_some() || clause.is_spent(last.tokens.end..clause.end);
+        let from = about.unwrap_or(last.tokens.start);
+        return closed.then_some((Act::Update(if about.is_some() { Change::Instead } else { Change::Replace(from) }, last.tokens.start, clause.end), 0.6));
+    }
+    let to = if clause.at(last.tokens.start) == "to" { last.tokens.start } else { last.tokens.start.checked_sub(1)? };
+    let plain = |k: usize| clause.words.is_word(k) && !shape::is_pronoun(clause.at(k)) && clause.date_at(k).is_none();
+    let fits = clause.at(to) == "to"
+        && clause.is_spent(last.tokens.end..clause.end)
+        && (1..=4).contains(&to.saturating_sub(i))
+        && (i..to).all(plain)
+        && verb_at(clause, i).is_none()
+        && !super::is_doing(clause, i);
+    fits.then_some((Act::Update(Change::Replace(to), i, clause.end), 0.6))
 }
 
 /// "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
