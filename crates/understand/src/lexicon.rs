@@ -43,7 +43,7 @@ const VERBS: &[(Verb, Phrases)] = &[
     (Verb::Add, phrases!("add | append | insert | include | adding")),
     (
         Verb::Put,
-        phrases!("put | place | stick | throw | write | jot | note | pop | chuck | bung | whack | tack | slap | sling | putting"),
+        phrases!("put | place | stick | throw | write | jot | note | pop | chuck | bung | whack | tack | slap | sling | putting | attach"),
     ),
     (
         Verb::Make,

@@ -65,10 +65,10 @@ pub(crate) fn is_thing(clause: &Clause, i: usize) -> bool {
     const THINGS: Phrases = phrases!(
         "photo | photos | picture | pictures | image | images | video | videos | file | files | folder | folders | document | documents | \
          pdf | docx | spreadsheet | screen | screenshot | screenshots | chat | font | sentence | purchase | ringtone | subtitles | friend | \
-         ride | navigation | membership | subscription | caller | page | paragraph | tab | tabs | window | bookmark | bookmarks | bass | \
-         background | job | cache | cookies | browser | app | apps | wallpaper | theme | brightness | level | film | films | series | \
-         character | characters | line | lines | column | row | cell | branch | code | directory | drive | desktop | clipboard | draft | drafts | \
-         download | downloads | reservation | route | order | invite | invitation | setting | settings | history | profile | bio | status"
+         ride | navigation | membership | caller | page | paragraph | tab | tabs | window | bookmark | bookmarks | bass | \
+         background | cache | cookies | browser | app | apps | wallpaper | theme | brightness | level | film | films | series | \
+         character | characters | column | row | cell | branch | code | directory | drive | desktop | clipboard | \
+         download | downloads | reservation | route | setting | settings | history | profile | bio | status"
     );
     const PLACES: Phrases = phrases!(
         "cart | basket | bookmarks | watchlist | route | reservation | order | friend | clock | folder | drive | desktop | timer | file | \
@@ -97,7 +97,7 @@ pub(crate) fn is_thing(clause: &Clause, i: usize) -> bool {
 pub(crate) fn is_code(clause: &Clause) -> bool {
     let assigns = clause.has(phrases!("="));
     let marks = clause.has(phrases!("; | { | } | ( | where | < | [")) || clause.words.at(clause.end) == ";";
-    assigns && marks && !clause.has(phrases!("- >")) || clause.has(phrases!("{")) && clause.has(phrases!("}"))
+    clause.has(phrases!("< | + +")) && marks || assigns && marks && !clause.has(phrases!("- >")) || clause.has(phrases!("{")) && clause.has(phrases!("}"))
 }
 
 /// Whether the word belongs to another trade.

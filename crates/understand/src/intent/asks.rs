@@ -84,18 +84,19 @@ fn duties(clause: &Clause, i: usize) -> Option<f64> {
          do i need to do | do i have to do | do we need to do | do we have to do | we need to do | we have to do | \
          still needs doing | still needs to be done | still has to be done | has to be done | has to get done | \
          should have been done | i have to buy | i need to buy | do we still need | i still have to buy | i have to pick up | \
-         i need to pick up | i still have to | i still need to | have i got to | i got to | i got left | i got today | i got tomorrow | \
+         i need to pick up | i still have to | i still need to | have i got to | i got left | i got today | i got tomorrow | \
          i need from the | we need from the | i need at the | is there to do | there is to do | is there left | i have to get through | \
          is still open | is still left | are still open | are left | are still left | are overdue | are pending | is outstanding"
     );
     let duty = |at: usize| {
         clause.phrase(at, DUTIES).is_some_and(|n| {
             let open = matches!(clause.before(at + n), "to" | "planned" | "forget" | "the" | "forgotten" | "remember" | "plan");
-            closes(clause, at + n) || open && clause.words.is_word(at + n) || clause.phrase(at + n, phrases!("at | on | for | in")).is_some() && clause.end - at <= 9
+            closes(clause, at + n) || open && clause.words.is_word(at + n) || clause.phrase(at + n, phrases!("at | for")).is_some() && clause.end - at <= 9
         })
     };
     let found = (i..clause.end.min(i + 8)).any(duty);
-    (found && clause.end - i <= 16).then_some(0.85)
+    let other = clause.has(phrases!("pay | money | budget | on hand | in stock | calories"));
+    (found && !other && clause.end - i <= 16).then_some(0.85)
 }
 
 /// "when am I supposed to call the notary", "who was I meant to invite", "when do I need to pay the council tax".
@@ -160,7 +161,7 @@ fn anything(clause: &Clause, i: usize) -> Option<f64> {
     );
     let n = clause.phrase(i, ASKS)?;
     let whole = clause.phrase(i, phrases!("am i missing | did i miss | have i missed | did i forget | have i forgotten | am i forgetting | do i need to do anything")).is_some();
-    let after = i + n + usize::from(matches!(clause.at(i + n), "still" | "else" | "really" | "that's" | "high" | "big"));
+    let after = i + n + usize::from(matches!(clause.at(i + n), "still" | "else" | "really" | "that's" | "big"));
     let about = phrases!(
         "about | due | pending | left | for | on | overdue | urgent | to | with | related | late | coming up | tagged | \
          important | outstanding | planned | pressing | open | i need to | i have to | i should | i had to | high priority | \
@@ -185,7 +186,7 @@ fn caught_up(clause: &Clause, i: usize) -> Option<f64> {
     let n = clause.phrase(i, ASKS)?;
     let after = i + n + clause.phrase(i + n, phrases!("with everything | on everything | on my | for | with my | on")).unwrap_or(0);
     let vague = clause.phrase(i, phrases!("is that it | is that all | is that everything | am i late | is there more")).is_some();
-    (closes(clause, after) && (!vague || clause.date_at(after).is_some())).then_some(0.72)
+    ((closes(clause, after) || closes(clause, i + n)) && (!vague || clause.date_at(after).is_some())).then_some(0.72)
 }
 
 /// Entries of the list without a word for a task: "the overdue ones", "things due on Saturday", "stuff to do", "everything
@@ -233,7 +234,8 @@ pub(super) fn entries(clause: &Clause, i: usize) -> bool {
 
 /// A noun phrase that names entries, standing alone.
 pub(super) fn fragment(clause: &Clause) -> Guess {
-    let i = clause.start + clause.phrase(clause.start, phrases!("and | what about | how about | filter by | filter on | filter for")).unwrap_or(0);
+    let i = clause.start + clause.phrase(clause.start, phrases!("and | what about | how about | filter by | filter on | filter for | give me a rundown of | give me an overview of | give me a summary of | \
+         a rundown of | an overview of | a summary of | give me | run me through | walk me through | talk me through | take me through")).unwrap_or(0);
     if clause.phrase(clause.start, phrases!("filter by tag | filter by | filter for | to do ? | to-do ?")).is_some() && i < clause.end {
         return Some((Act::List(i), 0.75));
     }

@@ -28,6 +28,10 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     if clause.at(i) == "update" && next == "me" {
         return noun.then_some((Act::List(i + 2), 0.7));
     }
+    let errand = matches!(clause.at(i), "revise" | "fix" | "replace" | "correct") && !noun;
+    if errand && (super::mood::is_need(clause, i) || next == "for") {
+        return None;
+    }
     let known = matches!(next, "it" | "that" | "this") || clause.words.is_quoted(i + 1);
     let to = clause.has(phrases!("to | by | until | till | for | with | from"));
     let moved = verb == Verb::Move && clause.has(DISTANCES);

@@ -47,6 +47,11 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     if clause.has(phrases!("notifications for | all notifications | push notifications")) {
         return None;
     }
+    // "empty the bin tonight", "drop the forms off on Tuesday": something to do.
+    let chore = phrases!("empty | drop | clear | scrub | wipe | purge | kill | trash").contains(clause.at(i));
+    if chore && !clause.has_noun() && !clause.dates.is_empty() && !shape::names_entry(clause, i + 1..clause.end) {
+        return None;
+    }
     let plain = matches!(clause.at(i), "delete" | "remove" | "erase");
     let confidence = match (clause.has_noun(), plain) {
         (true, _) => 0.96,
@@ -178,11 +183,14 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
          i am finished with | we finished | we completed | all done with | done with | finished with | finished | \
          completed | finshed | complted | finised | i have finish | i finish | i've finish | task done - | task done : | task complete : | done - | done – | done — | finished - | finished : | completed : | i finally finished | i've finally finished | finally finished | finally done with | just now completed | just completed | just finished | knocked out | already finished | already completed | already did | already done | already complete | done :"
     );
+    if let Some(guess) = state::alone(clause, i) {
+        return Some(guess);
+    }
     if let Some(n) = clause.phrase(i, DONE) {
         let listing =
             matches!(clause.at(i), "completed" | "finished") && clause.noun_in(i + n..clause.end.min(i + n + 3)).is_some_and(|noun| noun.plural) && !shape::is_definite(clause, i + n)
             || matches!(clause.at(i), "completed" | "finished") && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
-        let asked = clause.has(phrases!("remind me | be reminded")) || clause.words.at(clause.end) == "?";
+        let asked = clause.has(phrases!("remind me | be reminded | it was | amazing | boring | loved it")) || clause.words.at(clause.end) == "?";
         let tired = clause.before(i + n) == "with" && matches!(clause.at(i), "i'm" | "im" | "i" | "i've") && !is_finished_thing(clause, i + n);
         let fits = !listing && !asked && !tired && !clause.is_foreign() && i + n < clause.end;
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);

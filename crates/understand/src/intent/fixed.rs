@@ -185,6 +185,9 @@ fn reminder_first(clause: &Clause, i: usize) -> Guess {
         at += 1;
     }
     let noun = clause.noun_at(at).filter(|noun| noun.noun == Noun::Reminder && !noun.plural)?;
+    if let Some(from) = super::make::reminder_for_task(clause, noun.at.saturating_sub(1)) {
+        return Some((Act::Remind(from), 0.86));
+    }
     if clause.at(noun.end) == "me" {
         return Some((Act::Create(Form::Remind, noun.end + 1), 0.9));
     }

@@ -1,6 +1,6 @@
 //! Verbs that ask for a new task or a reminder: "remind", "add", "put", "set".
 
-use super::{Act, Guess};
+use super::{Act, Guess, told};
 use crate::attributes;
 use crate::clause::{Clause, Named};
 use crate::create::Form;
@@ -64,7 +64,7 @@ fn can_be_alert(clause: &Clause, i: usize, me: bool) -> bool {
 /// "remind me what I have to do" asks for the list.
 fn asks_back(clause: &Clause, body: usize) -> bool {
     let phrase = phrases!(
-        "what | which | how | who | of what | of my reminders | of my tasks | about my reminders | of the things | \
+        "what | what's | whats | which | how | who | of what | of my reminders | of my tasks | about my reminders | of the things | \
          of everything | the things | when is | when are | when do | when does | when was | of all my"
     );
     let upcoming = clause.phrase(body, phrases!("to the next upcoming reminder | of upcoming reminders")).is_some();
@@ -101,6 +101,9 @@ fn for_existing(clause: &Clause, body: usize) -> bool {
 }
 
 pub(super) fn add(clause: &Clause, i: usize) -> Guess {
+    if let Some(guess) = told::longer(clause, i) {
+        return Some(guess);
+    }
     let after = i + 1 + usize::from(lexicon::is_article(clause.at(i + 1)));
     let to = clause.has(phrases!("to | on | for"));
     if matches!(clause.at(after), "tag" | "tags" | "label") && to {
@@ -188,8 +191,11 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
 }
 
 pub(super) fn make(clause: &Clause, i: usize) -> Guess {
-    if clause.phrase(i, phrases!("have you | do you")).is_some() {
+    if clause.phrase(i, phrases!("have you | do you | have i | have we")).is_some() {
         return None;
+    }
+    if clause.phrase(i, phrases!("new time | new date | new deadline | new due date | new priority | new title | new name")).is_some() {
+        return told::new_value(clause, i);
     }
     if clause.at(i) == "do" {
         return (clause.at(i + 1) == "remind").then(|| remind(clause, i + 1))?;
@@ -213,6 +219,13 @@ fn made_of_noun(clause: &Clause, i: usize) -> Guess {
     let noun = clause.noun_in(i + 1..clause.end)?;
     let verb = clause.at(i);
     if matches!(verb, "have" | "need" | "want" | "give" | "send" | "get") && !asks_for_new(clause, i, noun) {
+        let moved = phrases!("earlier | sooner | later | rather than | instead | flagged | moved | changed | not | to be | to go | pushed");
+        if matches!(verb, "need" | "want") && !noun.plural && noun.noun != Noun::List && clause.seek(noun.end, moved).is_some() {
+            return Some((Act::Update(Change::Any, i + 1, clause.end), 0.7));
+        }
+        if let Some((at, _)) = clause.seek(noun.end, phrases!("marked as done | marked done | ticked off | checked off | done")).filter(|_| matches!(verb, "need" | "want") && !noun.plural) {
+            return Some((Act::Complete(i + 1, at), 0.7));
+        }
         let asked = matches!(verb, "give" | "send" | "need" | "want") && !scope::is_media(clause);
         return asked.then_some((Act::List(i + 1), 0.75));
     }
@@ -309,7 +322,10 @@ fn made_due(clause: &Clause, i: usize) -> Guess {
     let moved = clause.has(super::change::DISTANCES) && matches!(clause.before(clause.end), "earlier" | "sooner");
     let dated = dated || moved;
     let verb = matches!(clause.at(i), "make" | "set");
-    let due = clause.dates.last().is_some_and(|found| clause.at(found.tokens.start) == "due");
+    let due = clause.dates.last().is_some_and(|found| {
+        let repeats = found.parts.repeat.is_some() && clause.at(i) == "make" && clause.words.is_word(i + 1);
+        clause.at(found.tokens.start) == "due" || repeats && !lexicon::is_article(clause.at(i + 1)) && found.tokens.start <= i + 4
+    });
     let object = object || due;
     (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
         .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))

@@ -100,8 +100,9 @@ fn duty(clause: &Clause) -> Guess {
         at + n
     };
     let asked = clause.asked
-        || clause.has(phrases!("you | your | how | what | if i | who | which | whether | where | why | do i | not | tell | send a"))
-        || phrases!("text | message | email | ask | do | does | can | if").contains(clause.at(clause.start));
+        || clause.has(phrases!("you | your | how | what | if i | who | which | whether | where | why | do i | should i | not | tell | send a"))
+        || phrases!("text | message | email | ask | do | does | can | if").contains(clause.at(clause.start))
+        || phrases!("is | are | should").contains(clause.at(clause.start)) && shape::is_pronoun(clause.at(clause.start + 1));
     let vague = phrases!(
         "know | find | hear | see | talk | understand | figure | say | be | go | eat | sleep | stop | think | admit | \
          tell | get | have | it | that | this | translate | convert | use | learn | pee | listen | watch | play | a | an | some | \
@@ -132,7 +133,8 @@ fn plan(clause: &Clause) -> Guess {
     let i = clause.start;
     let long = clause.end - i;
     let (from, told) = heading(clause, i);
-    if clause.has_noun() && !told || clause.asked || !(2..=16).contains(&long) || clause.is_foreign() && !is_errand_abroad(clause, from) {
+    let wished = mood::is_wish(clause, i) && !mood::is_need(clause, i);
+    if clause.has_noun() && !told || wished || clause.asked || !(2..=16).contains(&long) || clause.is_foreign() && !is_errand_abroad(clause, from) {
         return None;
     }
     let tagged = (i..clause.end).any(|k| clause.at(k) == "#" && clause.words.touches_next(k));
@@ -183,7 +185,7 @@ fn speaks(clause: &Clause, from: usize) -> bool {
          anything | someone | set | start | open | search | find | give | say | explain | please | translate | resume | skip | \
          my | our | his | her | their | don't | dont | can't | won't | list | read | repeat | add | delete | remove | cancel | undo | \
          move | snooze | reschedule | postpone | push | change | update | rename | mark | complete | tag | reopen | navigate | \
-         drive me | take me | directions | text | message | send a message | roll | flip | count | calculate | weather | any | all"
+         the | a | an | drive me | take me | directions | text | message | send a message | roll | flip | count | calculate | weather | any | all"
     );
     const INSIDE: Phrases = phrases!(
         "i | me | i'm | you | your | u | we | is | are | was | were | will | would | should | could | did | does | has | have | had | \
@@ -197,9 +199,9 @@ fn speaks(clause: &Clause, from: usize) -> bool {
 /// "pay credit card on the 15th", "print the tickets on Thursday": what is done about other trades by hand.
 fn is_errand_abroad(clause: &Clause, i: usize) -> bool {
     let verb = phrases!(
-        "pay | call | ring | phone | email | print | book | order | renew | cancel | collect | return | hang | pick up | \
+        "pay | call | ring | phone | print | order | renew | cancel | collect | return | hang | pick up | \
          drop off | clean | wash | water | buy | pack | head to | top up | clear out | scrub | follow up | double check | \
-         check | bring | post | send | chase | confirm | repair | fix | replace | change | refill"
+         bring | post | chase | confirm | repair | fix | replace | change | refill"
     );
     let other = phrases!("weather | forecast | alarm | alarms | timer | music | song | songs | playlist | traffic | news | taxi | uber | restaurant | restaurants | movie | movies | meeting | meetings | concert | concerts | event | events");
     clause.phrase(i, verb).is_some() && !clause.has(other)

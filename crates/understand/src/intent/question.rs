@@ -45,7 +45,8 @@ pub(super) fn later(clause: &Clause) -> Guess {
         let fits = !told && !is_general(clause, i) && !scope::is_media(clause) && !matches!(clause.at(i), "when" | "any");
         return fits.then_some((Act::List(i), 0.72));
     }
-    asks::read(clause, i).filter(|_| clause.end - clause.start <= 24).map(|(act, confidence)| (act, confidence - 0.08))
+    let lost = clause.phrase(i, phrases!("what should i do | what do i do")).is_some();
+    asks::read(clause, i).filter(|_| clause.end - clause.start <= 24 && !lost).map(|(act, confidence)| (act, confidence - 0.08))
 }
 
 /// Whether a question is about the words or about the engine and not about somebody's tasks.

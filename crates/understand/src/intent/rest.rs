@@ -50,8 +50,12 @@ pub(super) fn later(clause: &Clause) -> Guess {
     if let Some(guess) = passive(clause) {
         return Some(guess);
     }
+    let message = phrases!("text | tell | message | email | ask | send").contains(clause.at(clause.start)) && !clause.has_noun();
     let opens = |i: &usize| {
         let before = clause.before(*i);
+        if clause.phrase(*i, phrases!("you can | you may | you could | can you | could you")).is_some() {
+            return true;
+        }
         OPENS.contains(before) || courtesy::is_please(before) || matches!(clause.at(*i), "remind" | "remember")
     };
     for i in (clause.start + 1..clause.end).filter(opens).take(MOST_TRIES) {
@@ -64,7 +68,7 @@ pub(super) fn later(clause: &Clause) -> Guess {
             return Some(guess);
         }
         let Some((act, confidence)) = at(clause, from) else { continue };
-        if stands(clause, i, from, act) {
+        if !message && stands(clause, i, from, act) {
             return Some((act, confidence - 0.08));
         }
         let remind = verb == Some(Verb::Remind) && matches!(clause.at(from + 1), "me" | "us");
@@ -79,9 +83,12 @@ pub(super) fn later(clause: &Clause) -> Guess {
 /// object.
 fn stands(clause: &Clause, i: usize, from: usize, act: Act) -> bool {
     let before = clause.before(i);
-    let linked = phrases!(", | so | please | : | - | then | — | – | but | you").contains(before) || courtesy::is_please(before);
+    let linked = phrases!(", | so | please | : | - | then | — | – | but | you").contains(before)
+        || clause.phrase(i, phrases!("you can | you may | you could | can you | could you")).is_some() || courtesy::is_please(before);
     let object = shape::is_definite(clause, from + 1) || shape::is_definite(clause, from + 2) || shape::is_definite(clause, from + 3);
     match act {
+        Act::Complete(..) if clause.at(from + 1) == "off" => linked,
+        Act::List(_) => linked && verb_at(clause, from) == Some(Verb::Show),
         Act::Delete(..) | Act::Complete(..) => linked && object && clause.dates.iter().all(|found| found.tokens.start < from),
         Act::Update(..) => linked && object,
         Act::Create(Form::Add, _) => linked && verb_at(clause, from) == Some(Verb::Add),
@@ -101,6 +108,11 @@ fn by_itself(clause: &Clause, i: usize, from: usize) -> Guess {
 
 /// "I need to see the vet on Monday, remind me": what was said before is the title if nothing follows.
 fn with_preamble(clause: &Clause, from: usize, act: Act) -> Act {
+    let about = clause.phrase(clause.start, phrases!("for | about | on | regarding | concerning | as for"));
+    let task = clause.nouns_in(clause.start..from).any(|noun| noun.noun == Noun::Task && !noun.plural);
+    if about.is_some() && task && matches!(act, Act::Create(Form::Remind, _)) {
+        return Act::Remind(clause.start);
+    }
     match act {
         Act::Create(Form::Remind | Form::Make, body) if from > clause.start + 1 => {
             let dated = clause.dates.iter().filter(|found| found.tokens.start >= body);
@@ -151,6 +163,10 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
     let noun =
         clause.noun_in(clause.start..clause.end).filter(|_| !scope::is_media(clause) && !scope::is_order(clause))?;
     let singular = !noun.plural && noun.noun != Noun::List;
+    let turned = phrases!("turn | switch | mute | disable | enable | allow | push | who | how | why | do | does | where").contains(clause.at(clause.start));
+    if turned || shape::is_pronoun(clause.at(clause.start)) && clause.has(phrases!("i love | i hate | i like | i enjoy")) {
+        return None;
+    }
     let wanted = clause.has(phrases!(
         "i need a | i need an | i want a | i'd like a | i would like a | need a | like a | want a | about a | \
          needs a | needs | i need | i'd like to have a | have a"
@@ -234,7 +250,7 @@ pub(super) fn onto_list(clause: &Clause) -> Guess {
     let i = clause.start;
     let noun = clause.nouns_in(i..clause.end).find(|noun| noun.noun == Noun::List)?;
     let (at, _) = (i + 1..noun.at).rev().find_map(|k| clause.phrase(k, LEADS).map(|n| (k, n))).filter(|(at, _)| noun.at <= at + 4)?;
-    let asks = shape::is_pronoun(clause.at(i)) || clause.asked || scope::is_media(clause) || clause.is_elsewhere()
+    let asks = scope::is_order(clause) || shape::is_pronoun(clause.at(i)) || clause.asked || scope::is_media(clause) || clause.is_elsewhere()
         || phrases!("is | are | do | show | go | check | anything | everything | walk | look | tick | cross | all | read | items | things | tasks | play | any | have | did | was").contains(clause.at(i))
         || clause.has(phrases!("off | from | what | what's | how | which | me"));
     if asks || noun.at == i || at == i {
@@ -253,7 +269,8 @@ pub(super) fn of_list(clause: &Clause) -> Guess {
     let noun = clause.noun_in(clause.start..clause.end)?;
     let several = noun.plural || noun.noun == Noun::List;
     let own = clause.has(phrases!("my | me | i | our | the | we"));
-    let told = clause.has(phrases!("should | needs | isn't | love | hate | always | never | used to | would happen | wish"));
+    let told = phrases!("who | how | why | do | does | where | turn | switch | mute").contains(clause.at(clause.start))
+        || clause.has(phrases!("should | needs | isn't | love | hate | always | never | used to | would happen | wish | in the cloud | spell"));
     let fits = several && own && !told && !scope::is_media(clause) && !scope::is_order(clause) && !clause.is_foreign();
     (fits && clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.56))
 }

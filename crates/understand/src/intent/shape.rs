@@ -17,7 +17,7 @@ pub(super) fn pointer(clause: &Clause, i: usize) -> Option<usize> {
     if let Some(n) = bare_noun(clause, i) {
         return Some(n);
     }
-    let n = clause.phrase(i, POINTERS)?;
+    let n = clause.phrase(i, POINTERS).filter(|_| clause.date_at(i).is_none())?;
     let determiner = matches!(clause.at(i), "that" | "this" | "those" | "these" | "both") && n == 1;
     let alone = !clause.words.is_word(i + n) || i + n >= clause.end || is_small(clause.at(i + n)) || clause.date_at(i + n).is_some();
     (!determiner || alone).then_some(n)
@@ -47,7 +47,7 @@ fn is_small(word: &str) -> bool {
 /// Whether a particular thing is named at `i`: "the …", "my …", a quoted title, a number, "it".
 pub(super) fn is_definite(clause: &Clause, i: usize) -> bool {
     let word = clause.at(i);
-    phrases!("the | my | our | that | this | those | these | his | her | their | its | it | them | both | all | # | number")
+    phrases!("the | my | our | that | this | those | these | his | her | their | its | it | them | both | all | everything | # | number")
         .contains(word)
         || clause.words.is_quoted(i)
         || clause.noun_at(i).is_some()

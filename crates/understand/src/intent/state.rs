@@ -2,6 +2,7 @@
 
 use super::{Act, Guess, past, shape, verb_at};
 use crate::clause::Clause;
+use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 
 /// "… is done", "the car's been washed", "tax return filed".
@@ -50,7 +51,8 @@ fn done_at(clause: &Clause, i: usize) -> Option<usize> {
 
 fn participle(clause: &Clause, i: usize) -> Option<usize> {
     let word = clause.at(i);
-    let deed = past::is_participle(word) || past::is_deed(word) && !past::is_chore(word);
+    let called = word == "called" && clause.before(i) == "been" && clause.at(i + 1) != "off";
+    let deed = called || past::is_participle(word) || past::is_deed(word) && !past::is_chore(word);
     (deed && i < clause.end).then(|| 1 + past::particle(clause.at(i + 1)))
 }
 
@@ -87,7 +89,7 @@ fn with_verb(clause: &Clause, i: usize) -> Guess {
             continue;
         }
         let sure = past::finished(clause, at).is_some();
-        let other = if sure { clause.is_elsewhere() } else { clause.is_foreign() };
+        let other = if sure || shape::is_definite(clause, i) { clause.is_elsewhere() } else { clause.is_foreign() };
         let general = !sure && !(shape::is_definite(clause, i) || suffix || k <= i + 3);
         if other || general || clause.asked && !sure {
             return None;
@@ -118,9 +120,6 @@ fn bare(clause: &Clause, i: usize) -> Guess {
 
 /// "I already paid the rent", "called mom", "I managed to reach the landlord": what was done names the task.
 pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
-    if let Some(guess) = past_state(clause, i) {
-        return Some(guess);
-    }
     const LEADS: Phrases = phrases!(
         "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
          we've | we have | we already | just | already | ive | ive already | ive just | i finally | we finally | \
@@ -136,7 +135,7 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
     );
     let n = clause.phrase(i, LEADS).unwrap_or(0);
     if let Some(m) = clause.phrase(i + n, MANAGED).filter(|m| n > 0 && i + n + m < clause.end) {
-        let fits = !clause.asked && !clause.is_elsewhere() && clause.end - i <= 14 && !wants_more(clause);
+        let fits = !clause.asked && clause.end - i <= 14 && !wants_more(clause);
         return fits.then_some((Act::Complete(i + n + m, before_comma(clause, i + n + m)), 0.66));
     }
     let sure = matches!(clause.before(i + n), "already" | "just" | "finally" | "now") && n > 0;
@@ -153,14 +152,14 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
     let past = (chore || plain || other) && !told && clause.end - i <= 10 || sure && past::is_past(verb);
     let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
     // "paid" and its like need something that was paid, "called" somebody.
-    let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && n > 0) && !clause.asked;
+    let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && (n > 0 || definite)) && !clause.asked;
     let named = clause.words.is_word(object) || clause.words.is_quoted(object);
     let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural) || clause.at(object) == "me";
     (fits && named && !listed).then_some((Act::Complete(object, before_comma(clause, object)), if sure { 0.68 } else { 0.62 }))
 }
 
 /// "done!", "yep did it", "finished": of the task in hand. "DONE - call the lawyer", "[x] book flights", "essay ✔".
-fn past_state(clause: &Clause, i: usize) -> Guess {
+pub(super) fn alone(clause: &Clause, i: usize) -> Guess {
     const ALONE: Phrases = phrases!(
         "done | all done | finished | completed | did it | did that | i did it | i did that | done it | finished it | i'm done | im done | \
          i finished it | i've done it | i've done that | got it done | i got that done | i got it done | done that | check | tick | \
@@ -172,13 +171,17 @@ fn past_state(clause: &Clause, i: usize) -> Guess {
     if clause.phrase(i, ALONE).is_some_and(|n| only(i + n)) && !clause.asked {
         return Some((Act::Finished, 0.75));
     }
+    let noun = clause.noun_at(i).filter(|noun| !noun.plural && noun.noun != Noun::List);
+    if noun.is_some_and(|noun| past::finished(clause, noun.end).is_some_and(|n| only(noun.end + n))) && !clause.asked {
+        return Some((Act::Finished, 0.72));
+    }
     let boxed = clause.words.before(i) == "]" || clause.at(i) == "x" && clause.at(i + 1) == "]";
     if boxed && (clause.opening..i + 2).any(|k| clause.words.at(k) == "x") {
         return Some((Act::Complete(i + if clause.at(i) == "x" { 2 } else { 0 }, clause.end), 0.8));
     }
     let mark = (i..=clause.end.min(clause.words.len())).find(|k| MARKS.contains(clause.words.at(*k)))?;
     let about = if mark == i { i + 1..clause.end } else { i..mark.min(clause.end) };
-    let fits = !about.is_empty() && super::verb_at(clause, i).is_none() && !super::is_doing(clause, about.start) || mark == i;
+    let fits = !about.is_empty() && verb_at(clause, i).is_none() && !super::is_doing(clause, about.start) || mark == i;
     (fits && !clause.asked && about.len() <= 7).then_some((Act::Complete(about.start, about.end), 0.75))
 }
 

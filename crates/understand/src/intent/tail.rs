@@ -19,7 +19,8 @@ const LINKS: Phrases = phrases!(", | so | and | - | – | — | : | ; | ! | . | 
 pub(super) fn read(clause: &Clause) -> Guess {
     for i in clause.start + 1..clause.end {
         let link = LINKS.contains(clause.before(i)) || courtesy::is_please(clause.before(i));
-        if !link && !matches!(clause.at(i), "tick" | "mark" | "check" | "cross") {
+        let bare = matches!(clause.at(i), "tick" | "mark" | "check" | "cross") && !shape::is_name(clause, i);
+        if !link && !bare {
             continue;
         }
         let from = courtesy::after(clause.words, i, clause.end);

@@ -71,14 +71,15 @@ fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> Act {
 }
 
 /// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for …".
-fn new_value(clause: &Clause, i: usize) -> Guess {
+pub(super) fn new_value(clause: &Clause, i: usize) -> Guess {
     const FIELDS: Phrases = phrases!(
         "new deadline | new due date | new date | new time | new title | new name | new priority | the deadline | the due date | \
          the date | the time | the title | the name | the priority | the description | the note | the notes | \
          due date | wrong date | wrong time | wrong day | wrong priority | title | its priority | my highest priority | the status"
     );
     let (at, n) = clause.seek(i, FIELDS).filter(|(at, _)| *at <= i + 6)?;
-    if verb_at(clause, i).is_some_and(|verb| verb != crate::lexicon::Verb::Make) || clause.asked || clause.is_elsewhere() {
+    let asks = phrases!("what | what's | whats | when | how | is | do | which | who").contains(clause.at(i));
+    if asks || verb_at(clause, i).is_some_and(|verb| verb != crate::lexicon::Verb::Make) || clause.asked || clause.is_elsewhere() {
         return None;
     }
     let title = clause.phrase(i, phrases!("the title should be | the name should be | title should be | the new title is | the title is | it should say | it should read | it should be called"));
@@ -216,7 +217,7 @@ fn level(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
 }
 
 /// "one more day for the report", "give me another week on the essay", "I need more time for the audit".
-fn longer(clause: &Clause, i: usize) -> Guess {
+pub(super) fn longer(clause: &Clause, i: usize) -> Guess {
     const MORE: Phrases = phrases!(
         "give me another | give me one more | give me until | give me till | give me | i need another | i need one more | \
          one more | another | one | two | three | half an | an | a | add another | add a | add an | add one more | two more | \
