@@ -54,9 +54,7 @@ pub(crate) fn after(words: &Words, start: usize, end: usize) -> usize {
         }
         if !words.is_word(i) && !words.is_quoted(i) || is_please(words.at(i)) {
             i += 1;
-        } else if let Some(n) =
-            opening(words, i).filter(|n| i + n <= end && !opening_is_content(words, i, *n, end))
-        {
+        } else if let Some(n) = opening(words, i).filter(|n| i + n <= end && !opening_is_content(words, i, *n, end)) {
             i += n;
         } else {
             break;
@@ -73,7 +71,7 @@ fn opening(words: &Words, i: usize) -> Option<usize> {
 fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
     match words.at(i) {
         "i" if n == 2 && words.at(i + 1) == "need" => !is_please(words.at(i + 2)),
-        "yes" | "no" | "nope" => words.at(i + 1) != "," && (i + 1 >= end || !is_reply(words.at(i + 1))),
+        "yes" | "no" | "nope" => words.at(i + 1) != "," && (i + 2 >= end || !is_reply(words.at(i + 1))),
         "now" => words.at(i + 1) != ",",
         "next" | "first" | "finally" | "second" | "third" | "last" | "lastly" | "secondly" | "thirdly" | "firstly" => {
             words.at(i + 1) != "," && !is_command(words.at(i + 1))

@@ -12,7 +12,20 @@ use crate::phrases::{Phrases, phrases};
 use crate::reading::Field;
 use crate::update::Change;
 
+/// The first words of all that is read here, so that other clauses are not looked at eleven times.
+const FIRST: Phrases = phrases!(
+    "put | push | set | bring | pull | carry | roll | hold | drag | kick | bump | move | shift | slide | leave | \
+     keep | save | park | wait | putting | pushing | delay | raise | increase | up | boost | crank | elevate | \
+     turn | upgrade | higher | lower | decrease | drop | reduce | downgrade | cut | star | pin | highlight | \
+     prioritise | prioritize | flag | give | treat | consider | make | add | rank | take | lift | clear | remove | \
+     strip | delete | erase | cancel | get | scrap | unset | wipe | write | note | jot | attach | include | \
+     mention | specify | append | record | have | let | schedule | assign | grant | allow | change | replace | \
+     substitute | swap | exchange | switch | mark | flip | update | log | register | count | list | report | \
+     declare | call"
+);
+
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
+    clause.phrase(i, FIRST)?;
     put_off(clause, i)
         .or_else(|| priority(clause, i))
         .or_else(|| level(clause, i))
@@ -35,23 +48,28 @@ fn dated(clause: &Clause, i: usize) -> bool {
 /// my open tasks over to Monday", "hold off on the roast until seven".
 fn put_off(clause: &Clause, i: usize) -> Guess {
     const JOINED: Phrases = phrases!(
-        "put off | put back | push back | push out | push off | hold off on | hold off | hold off with | set back | carry over | \
-         roll over | bring forward | pull forward | wait with | pull in | move up | move back | move out | \
-         move forward | put forward | putting off | pushing back | bump back | drag out | leave | kick | delay | slide"
+        "put off | put back | push back | push out | push off | hold off on | hold off | hold off with | set back | \
+         carry over | roll over | bring forward | pull forward | wait with | pull in | move up | move back | \
+         move out | move forward | put forward | putting off | pushing back | bump back | drag out | leave | kick | \
+         delay | slide"
     );
-    const VERBS: Phrases =
-        phrases!("put | push | set | bring | pull | carry | roll | hold | drag | kick | bump | move | shift | slide | leave | keep | save | park");
+    const VERBS: Phrases = phrases!(
+        "put | push | set | bring | pull | carry | roll | hold | drag | kick | bump | move | shift | slide | leave | \
+         keep | save | park"
+    );
     const PARTS: Phrases = phrases!("off | back | forward | over | out | on | ahead | up | for | until | till");
     if clause.at(i) == "pull" && clause.at(i + 1) == "up" {
         return None;
     }
     let apart = || {
         let (at, n) = clause.seek(i + 2, PARTS)?;
-        let led = clause.phrase(at + n, phrases!("until | till | to | by | for | a | an | one | two | another")).is_some()
-            || clause.date_at(at + n).is_some()
-            || at + n >= clause.end;
+        let led =
+            clause.phrase(at + n, phrases!("until | till | to | by | for | a | an | one | two | another")).is_some()
+                || clause.date_at(at + n).is_some()
+                || at + n >= clause.end;
         let weak = matches!(clause.at(i), "keep" | "save" | "leave" | "park" | "put" | "set");
-        let until = matches!(clause.at(at), "until" | "till") || matches!(clause.at(at), "for") && matches!(clause.at(i), "save" | "leave" | "park");
+        let until = matches!(clause.at(at), "until" | "till")
+            || matches!(clause.at(at), "for") && matches!(clause.at(i), "save" | "leave" | "park");
         let on = matches!(clause.at(at), "on" | "up" | "for" | "until" | "till" | "out") && weak && !until;
         let fits = VERBS.contains(clause.at(i)) && !on && (led || until) && shape::is_definite(clause, i + 1);
         // "put the laundry off" needs no date, the others do.
@@ -59,7 +77,11 @@ fn put_off(clause: &Clause, i: usize) -> Guess {
     };
     let from = clause
         .phrase(i, JOINED)
-        .filter(|n| shape::is_definite(clause, i + n) && dated(clause, i + n) && clause.seek(i + n, phrases!("until | till | to | by | for | into")).is_some())
+        .filter(|n| {
+            shape::is_definite(clause, i + n)
+                && dated(clause, i + n)
+                && clause.seek(i + n, phrases!("until | till | to | by | for | into")).is_some()
+        })
         .map(|n| i + n)
         .or_else(apart)?;
     let list = clause.has(phrases!("on the list | on my list | on my to"));
@@ -68,11 +90,15 @@ fn put_off(clause: &Clause, i: usize) -> Guess {
 
 /// "bump up the priority on the visa to high", "raise its priority", "lower the importance of the shed task".
 fn priority(clause: &Clause, i: usize) -> Guess {
-    const UP: Phrases = phrases!("bump up | bump | raise | increase | up | boost | crank up | elevate | turn up | move up | upgrade | higher");
-    const DOWN: Phrases = phrases!("lower | decrease | drop | reduce | bump down | turn down | downgrade | cut | move down");
+    const UP: Phrases = phrases!(
+        "bump up | bump | raise | increase | up | boost | crank up | elevate | turn up | move up | upgrade | higher"
+    );
+    const DOWN: Phrases =
+        phrases!("lower | decrease | drop | reduce | bump down | turn down | downgrade | cut | move down");
     const FIELD: Phrases = phrases!(
-        "the priority of | the priority on | the priority for | the priority from | the priority | the importance of | the importance for | \
-         the urgency of | priority of | priority on | priority for | its priority | its importance | its urgency | priority"
+        "the priority of | the priority on | the priority for | the priority from | the priority | \
+         the importance of | the importance for | the urgency of | priority of | priority on | priority for | \
+         its priority | its importance | its urgency | priority"
     );
     let (verb, raised) = match (clause.phrase(i, DOWN), clause.phrase(i, UP)) {
         (Some(n), _) => (n, Priority::Low),
@@ -81,7 +107,7 @@ fn priority(clause: &Clause, i: usize) -> Guess {
     };
     let field = clause.phrase(i + verb, FIELD)?;
     let from = i + verb + field;
-    let told = attributes::closing_priority(clause, from).map(|(at, priority)| (at, priority)).or_else(|| {
+    let told = attributes::closing_priority(clause, from).or_else(|| {
         let (at, n) = clause.seek(from, phrases!("to"))?;
         Some((at, word(clause.at(at + n))?))
     });
@@ -102,17 +128,25 @@ fn word(level: &str) -> Option<Priority> {
 
 /// "flag the contract as important", "star the visa task", "put the report at the top priority", "give it high priority".
 fn level(clause: &Clause, i: usize) -> Guess {
-    let entry = shape::names_entry(clause, i + 1..clause.end) || shape::is_definite(clause, i + 1) || clause.words.is_quoted(i + 1);
-    if matches!(clause.at(i), "star" | "pin" | "highlight" | "prioritise" | "prioritize" | "flag") && i + 1 < clause.end {
+    let entry = shape::names_entry(clause, i + 1..clause.end)
+        || shape::is_definite(clause, i + 1)
+        || clause.words.is_quoted(i + 1);
+    if matches!(clause.at(i), "star" | "pin" | "highlight" | "prioritise" | "prioritize" | "flag") && i + 1 < clause.end
+    {
         let (end, priority) = attributes::closing_priority(clause, i + 1).unwrap_or((clause.end, Priority::High));
-        let sure = shape::has_task(clause, i + 1..clause.end) || end < clause.end || matches!(clause.at(i), "prioritise" | "prioritize");
+        let sure = shape::has_task(clause, i + 1..clause.end)
+            || end < clause.end
+            || matches!(clause.at(i), "prioritise" | "prioritize");
         return (entry && sure).then_some((Act::Update(Change::Priority(priority), i + 1, end), 0.84));
     }
     if !matches!(clause.at(i), "put" | "give" | "set" | "turn" | "treat" | "consider" | "make" | "add" | "rank") {
         return None;
     }
     let (at, priority) = attributes::closing_priority(clause, i + 2).or_else(|| {
-        let at = clause.end.checked_sub(1).filter(|at| *at > i + 2 && matches!(clause.before(*at), "to" | "as" | "at" | "into"))?;
+        let at = clause
+            .end
+            .checked_sub(1)
+            .filter(|at| *at > i + 2 && matches!(clause.before(*at), "to" | "as" | "at" | "into"))?;
         Some((at, word(clause.at(at))?))
     })?;
     let mut end = at;
@@ -126,7 +160,9 @@ fn level(clause: &Clause, i: usize) -> Guess {
 
 /// "take the deadline off the blog post", "clear the date on task 3", "make the fence undated".
 fn undated(clause: &Clause, i: usize) -> Guess {
-    const VERBS: Phrases = phrases!("take | lift | clear | drop | remove | strip | delete | erase | cancel | get rid of | scrap | unset | wipe");
+    const VERBS: Phrases = phrases!(
+        "take | lift | clear | drop | remove | strip | delete | erase | cancel | get rid of | scrap | unset | wipe"
+    );
     const FIELDS: Phrases = phrases!("deadline | due date | date | due time | time | schedule");
     if clause.at(i) == "make" && matches!(clause.before(clause.end), "undated" | "dateless") {
         return Some((Act::Update(Change::Clear(Field::Due), i + 1, clause.end - 1), 0.8));
@@ -136,18 +172,23 @@ fn undated(clause: &Clause, i: usize) -> Guess {
     let after = at + clause.phrase(at, FIELDS)?;
     let lead = clause.phrase(after, phrases!("off of | off | from | on | of | for"))?;
     let end = clause.seek(after, phrases!(",")).map_or(clause.end, |(at, _)| at);
-    let own = at > from && after + lead < end && !(clause.at(i) == "take" && clause.at(at) == "time" && !shape::has_task(clause, after..end));
+    let own = at > from
+        && after + lead < end
+        && !(clause.at(i) == "take" && clause.at(at) == "time" && !shape::has_task(clause, after..end));
     own.then_some((Act::Update(Change::Clear(Field::Due), after + lead, end), 0.86))
 }
 
 /// "put in the notes of buy paint that …", "attach a comment to the invoice task saying …", "write in the haircut task
 /// that …", "note on the boiler task: …".
 fn note(clause: &Clause, i: usize) -> Guess {
-    const VERBS: Phrases = phrases!("put | write | note | add | jot | attach | include | mention | specify | leave | append | make | record");
+    const VERBS: Phrases = phrases!(
+        "put | write | note | add | jot | attach | include | mention | specify | leave | append | make | record"
+    );
     const INTO: Phrases = phrases!(
-        "in the notes of | in the notes for | in the note of | in the description of | in the details of | to the notes of | to the notes for | \
-         to the description of | to the description for | to the details of | on the notes of | a note to | a comment to | a note on | \
-         a comment on | a note in | a note for | a description to | details to | in the comments of | notes to | comment to"
+        "in the notes of | in the notes for | in the note of | in the description of | in the details of | \
+         to the notes of | to the notes for | to the description of | to the description for | to the details of | \
+         on the notes of | a note to | a comment to | a note on | a comment on | a note in | a note for | \
+         a description to | details to | in the comments of | notes to | comment to"
     );
     if !VERBS.contains(clause.at(i)) {
         return None;
@@ -157,12 +198,16 @@ fn note(clause: &Clause, i: usize) -> Guess {
         let lead = clause.phrase(at, INTO).is_some() && matches!(clause.before(at + n), "to" | "on" | "for" | "in");
         let fits = shape::is_definite(clause, at + n) || at > i + 1 || !lead;
         // "make a note to call Bob", "add a note for myself": something new.
-        let new = lead && (!shape::has_task(clause, at + n..clause.end) && told(at + n).is_none() || matches!(clause.at(at + n), "self" | "myself" | "me"));
+        let new = lead
+            && (!shape::has_task(clause, at + n..clause.end) && told(at + n).is_none()
+                || matches!(clause.at(at + n), "self" | "myself" | "me"));
         let text = told(at + n).is_some() || clause.words.is_quoted(i + 1) || at > i + 2;
         return (fits && !new && text).then_some((Act::Update(Change::Note, at + n, clause.end), 0.82));
     }
     let (at, n) = clause.seek(i + 1, phrases!("in | on | to")).filter(|(at, _)| *at == i + 1)?;
-    let noun = clause.nouns_in(at + n..clause.end.min(at + 7)).find(|noun| !noun.plural && noun.noun == lexicon::Noun::Task)?;
+    let noun = clause
+        .nouns_in(at + n..clause.end.min(at + 7))
+        .find(|noun| !noun.plural && noun.noun == lexicon::Noun::Task)?;
     let text = clause.phrase(noun.end, phrases!("that | : | - | saying"));
     (text.is_some() && shape::is_definite(clause, at + n) && clause.at(i) != "add")
         .then_some((Act::Update(Change::Note, at + n, clause.end), 0.8))
@@ -178,21 +223,34 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
         .find(|noun| noun.noun != lexicon::Noun::List)
         .map(|noun| (noun.at, noun.end))
         .or_else(|| (i + 2..clause.end.min(i + 5)).find(|k| clause.at(*k) == "one").map(|k| (k, k + 1)));
-    let (at, end) = entry.filter(|(at, _)| !(i + 1..*at).any(|k| matches!(clause.at(k), "to" | "for" | "on" | "about")))?;
-    let lead = clause.phrase(end, phrases!("to repeat | to recur | to go off | to | for | on | at | down for | be due | due | back"))?;
+    let (at, end) =
+        entry.filter(|(at, _)| !(i + 1..*at).any(|k| matches!(clause.at(k), "to" | "for" | "on" | "about")))?;
+    let lead = clause.phrase(
+        end,
+        phrases!("to repeat | to recur | to go off | to | for | on | at | down for | be due | due | back"),
+    )?;
     let pointed = shape::pointer(clause, i + 1).is_some();
     let value = end + lead;
-    let when = clause.date_at(value).is_some() || clause.date_at(end).is_some() || clause.date_at(value + 1).is_some() || crate::numbers::figures(clause.at(value)).is_some_and(|n| n < 25);
+    let when = clause.date_at(value).is_some()
+        || clause.date_at(end).is_some()
+        || clause.date_at(value + 1).is_some()
+        || crate::numbers::figures(clause.at(value)).is_some_and(|n| n < 25);
     let task = clause.noun_at(at).is_some_and(|noun| noun.noun == lexicon::Noun::Task) || clause.at(at) == "one";
     // "set the reminder for Friday": a new one as well as an old one.
     let named = at > i + 2;
-    let closed = clause.dates.last().is_some_and(|found| clause.is_spent(found.tokens.end..clause.end) || clause.phrase(found.tokens.end, phrases!("instead | rather than | , | not | as well")).is_some()) || clause.dates.is_empty();
+    let closed = clause.dates.last().is_some_and(|found| {
+        clause.is_spent(found.tokens.end..clause.end)
+            || clause.phrase(found.tokens.end, phrases!("instead | rather than | , | not | as well")).is_some()
+    }) || clause.dates.is_empty();
     (when && closed && (task || named) && !pointed).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.82))
 }
 
 /// "give the blog post a deadline of Dec 29", "give me another week on the essay", "put a deadline of Sunday on the fence".
 fn given(clause: &Clause, i: usize) -> Guess {
-    const DEADLINE: Phrases = phrases!("a deadline of | a due date of | a deadline on | a deadline for | a new deadline of | a new due date of | until | till | a new date | a time of");
+    const DEADLINE: Phrases = phrases!(
+        "a deadline of | a due date of | a deadline on | a deadline for | a new deadline of | a new due date of | \
+         until | till | a new date | a time of"
+    );
     if !matches!(clause.at(i), "give" | "put" | "set" | "assign" | "grant" | "allow") {
         return None;
     }
@@ -226,26 +284,51 @@ fn turned(clause: &Clause, i: usize) -> Guess {
 /// "put task 2 back to open", "set the report back to pending", "bring the gym task back".
 fn reopened(clause: &Clause, i: usize) -> Guess {
     const BACK: Phrases = phrases!(
-        "back to pending | back to open | back to not done | back to undone | back to to do | back to todo | back to incomplete | to pending | to open | \
-         to not done | to undone | to incomplete | as pending | as open | as not done | as undone | as incomplete | back on the list | \
-         back on my list | back as pending | back as open | back to unfinished | as unfinished"
+        "back to pending | back to open | back to not done | back to undone | back to to do | back to todo | \
+         back to incomplete | to pending | to open | to not done | to undone | to incomplete | as pending | \
+         as open | as not done | as undone | as incomplete | back on the list | back on my list | back as pending | \
+         back as open | back to unfinished | as unfinished"
     );
-    if !matches!(clause.at(i), "put" | "set" | "change" | "move" | "switch" | "mark" | "bring" | "make" | "turn" | "get" | "flip") {
+    if !matches!(
+        clause.at(i),
+        "put" | "set" | "change" | "move" | "switch" | "mark" | "bring" | "make" | "turn" | "get" | "flip"
+    ) {
         return None;
     }
-    let (at, _) = clause.seek(i + 2, BACK).filter(|(at, n)| clause.is_spent(at + n..clause.end) || clause.at(at + n) == ",")?;
+    let (at, _) =
+        clause.seek(i + 2, BACK).filter(|(at, n)| clause.is_spent(at + n..clause.end) || clause.at(at + n) == ",")?;
     let listed = clause.at(at + 1) == "on" && !matches!(clause.at(i), "put" | "bring" | "get");
     (!listed).then_some((Act::Update(Change::Reopen, i + 1, at), 0.86))
 }
 
 /// "change the status of the report to done".
 fn status(clause: &Clause, i: usize) -> Guess {
-    if !matches!(clause.at(i), "change" | "set" | "update" | "switch" | "put" | "move" | "log" | "register" | "record" | "note" | "count" | "list" | "report" | "declare" | "call" | "consider" | "make") {
+    if !matches!(
+        clause.at(i),
+        "change"
+            | "set"
+            | "update"
+            | "switch"
+            | "put"
+            | "move"
+            | "log"
+            | "register"
+            | "record"
+            | "note"
+            | "count"
+            | "list"
+            | "report"
+            | "declare"
+            | "call"
+            | "consider"
+            | "make"
+    ) {
         return None;
     }
     const DONE: Phrases = phrases!(
-        "to done | as done | to complete | to completed | as complete | as completed | to finished | as finished | down as done | \
-         down as finished | down as complete | done | finished | complete | completed | as taken | as paid | as sent | as sorted"
+        "to done | as done | to complete | to completed | as complete | as completed | to finished | as finished | \
+         down as done | down as finished | down as complete | done | finished | complete | completed | as taken | \
+         as paid | as sent | as sorted"
     );
     let (at, n) = clause.seek(i + 2, DONE).filter(|(at, n)| super::state::closes(clause, at + n))?;
     let bare = n == 1;
@@ -253,8 +336,12 @@ fn status(clause: &Clause, i: usize) -> Guess {
     if bare && !marked || clause.asked && !clause.has(phrases!("you")) || clause.is_elsewhere() {
         return None;
     }
-    let of = clause.phrase(i + 1, phrases!("the status of | status of | the status on | the status for | the state of")).unwrap_or(0);
+    let of = clause
+        .phrase(i + 1, phrases!("the status of | status of | the status on | the status for | the state of"))
+        .unwrap_or(0);
     let from = i + 1 + of;
-    let fits = shape::is_definite(clause, from) || of > 0 || clause.words.is_word(from) && !lexicon::is_article(clause.at(from)) && clause.at(i) != "make";
+    let fits = shape::is_definite(clause, from)
+        || of > 0
+        || clause.words.is_word(from) && !lexicon::is_article(clause.at(from)) && clause.at(i) != "make";
     (fits && from < at).then_some((Act::Complete(from, at), 0.86))
 }

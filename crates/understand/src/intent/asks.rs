@@ -25,10 +25,11 @@ pub(super) fn read(clause: &Clause, i: usize) -> Guess {
 /// Whether a question about tasks can end at `i`: with nothing, a time, or a word that only limits it.
 fn closes(clause: &Clause, i: usize) -> bool {
     const TAILS: Phrases = phrases!(
-        "next | now | first | on my | on the list | still | due | left | for the day | for the week | for me | soon | \
-         again | already | then | exactly | else | around the house | at home | at work | in the house | so far | ugh | \
-         today | please | right | ? | , | before | after | by | yet | lol | at the moment | on my plate | under | tagged | with the tag | \
-         # | for today | this | over | anyway | but | or | in total | on my way | on the way | from the | that was | most | and"
+        "next | now | first | on my | on the list | still | due | left | for the day | for the week | for me | \
+         soon | again | already | then | exactly | else | around the house | at home | at work | in the house | \
+         so far | ugh | today | please | right | ? | , | before | after | by | yet | lol | at the moment | \
+         on my plate | under | tagged | with the tag | # | for today | this | over | anyway | but | or | in total | \
+         on my way | on the way | from the | that was | most | and"
     );
     i >= clause.end || clause.date_at(i).is_some() || clause.phrase(i, TAILS).is_some()
 }
@@ -38,20 +39,38 @@ fn state(clause: &Clause, i: usize) -> Option<f64> {
     const STATES: Phrases = phrases!(
         "pending | overdue | due | left | outstanding | next | done | completed | open | urgent | important | \
          my top priority | my priorities | my highest priority | top priority | most important | still pending | \
-         still open | still left | not done | up next | coming up | late | most pressing | pressing | most urgent | undone | \
-         unfinished | still due | still to do | on today | on tomorrow | on for today | on for tomorrow | on this week | \
-         on my plate | on the agenda | on my agenda | on the docket | in store | there to do | there left | tagged | under # | \
-         marked | not done yet | not finished | already done | to be done | past due | first | first up | remaining | incomplete | \
-         still undone | high priority | on deck | upcoming | still outstanding | still not done | in progress | the plan | for today | ahead"
+         still open | still left | not done | up next | coming up | late | most pressing | pressing | most urgent | \
+         undone | unfinished | still due | still to do | on today | on tomorrow | on for today | on for tomorrow | \
+         on this week | on my plate | on the agenda | on my agenda | on the docket | in store | there to do | \
+         there left | tagged | under # | marked | not done yet | not finished | already done | to be done | \
+         past due | first | first up | remaining | incomplete | still undone | high priority | on deck | upcoming | \
+         still outstanding | still not done | in progress | the plan | for today | ahead"
     );
     let short = matches!(clause.at(i), "what's" | "whats" | "which" | "wat's" | "who's" | "what're");
-    let long = matches!(clause.at(i), "what" | "which") && matches!(clause.at(i + 1), "is" | "are" | "else" | "ones" | "things" | "stuff");
+    let long = matches!(clause.at(i), "what" | "which")
+        && matches!(clause.at(i + 1), "is" | "are" | "else" | "ones" | "things" | "stuff");
     if !short && !long {
         return None;
     }
     let mut body = i + 1;
-    while matches!(clause.at(body), "is" | "are" | "else" | "ones" | "things" | "stuff" | "all" | "currently" | "else's" | "the" | "my" | "already" | "actually" | "there" | "that's" | "thing")
-        && body < clause.end
+    while matches!(
+        clause.at(body),
+        "is" | "are"
+            | "else"
+            | "ones"
+            | "things"
+            | "stuff"
+            | "all"
+            | "currently"
+            | "else's"
+            | "the"
+            | "my"
+            | "already"
+            | "actually"
+            | "there"
+            | "that's"
+            | "thing"
+    ) && body < clause.end
         && clause.phrase(body, STATES).is_none()
     {
         body += 1;
@@ -60,7 +79,9 @@ fn state(clause: &Clause, i: usize) -> Option<f64> {
     let after = body + n;
     let for_day = clause.phrase(after, phrases!("on | for | in | to do"));
     let closed = closes(clause, after) || for_day.is_some_and(|m| closes(clause, after + m));
-    let vague = matches!(clause.at(body), "next" | "up" | "ahead" | "the" | "first") && after != clause.end && clause.date_at(after).is_none();
+    let vague = matches!(clause.at(body), "next" | "up" | "ahead" | "the" | "first")
+        && after != clause.end
+        && clause.date_at(after).is_none();
     let tagged = matches!(clause.at(body), "tagged" | "under" | "marked") && after < clause.end;
     (closed && !vague || tagged).then_some(0.88)
 }
@@ -75,23 +96,30 @@ fn duties(clause: &Clause, i: usize) -> Option<f64> {
          have i done | did i finish | did i complete | did i get done | i forgetting | on my plate | on my agenda | \
          next for me | is pending | is overdue | is due | are due | is left | to do today | to do tomorrow | \
          to do this week | to do next | i have for | things i have | i still have to do | i still need to do | \
-         i still have to finish | i have to finish | i need to finish | i still got to do | i've got to do | i've got left | \
-         i supposed to be doing | should i be doing | i be doing | have i got on | have i got left | have i got coming up | \
-         have i still got to | i have on | i have coming up | do i still have | i got on | have we got on | have we got to do | \
-         i need to work on | should i work on | should i tackle | should i start with | should i focus on | i have to remember | \
-         i not forget | i need to remember | i planned | i have going on | i need to get through | i have lined up | \
-         i had to do | i needed to do | i forget to do | did i forget | have i forgotten | did i plan | have i planned | \
-         do i need to do | do i have to do | do we need to do | do we have to do | we need to do | we have to do | \
-         still needs doing | still needs to be done | still has to be done | has to be done | has to get done | \
-         should have been done | i have to buy | i need to buy | do we still need | i still have to buy | i have to pick up | \
-         i need to pick up | i still have to | i still need to | have i got to | i got left | i got today | i got tomorrow | \
-         i need from the | we need from the | i need at the | is there to do | there is to do | is there left | i have to get through | \
-         is still open | is still left | are still open | are left | are still left | are overdue | are pending | is outstanding"
+         i still have to finish | i have to finish | i need to finish | i still got to do | i've got to do | \
+         i've got left | i supposed to be doing | should i be doing | i be doing | have i got on | have i got left | \
+         have i got coming up | have i still got to | i have on | i have coming up | do i still have | i got on | \
+         have we got on | have we got to do | i need to work on | should i work on | should i tackle | \
+         should i start with | should i focus on | i have to remember | i not forget | i need to remember | \
+         i planned | i have going on | i need to get through | i have lined up | i had to do | i needed to do | \
+         i forget to do | did i forget | have i forgotten | did i plan | have i planned | do i need to do | \
+         do i have to do | do we need to do | do we have to do | we need to do | we have to do | still needs doing | \
+         still needs to be done | still has to be done | has to be done | has to get done | should have been done | \
+         i have to buy | i need to buy | do we still need | i still have to buy | i have to pick up | \
+         i need to pick up | i still have to | i still need to | have i got to | i got left | i got today | \
+         i got tomorrow | i need from the | we need from the | i need at the | is there to do | there is to do | \
+         is there left | i have to get through | is still open | is still left | are still open | are left | \
+         are still left | are overdue | are pending | is outstanding"
     );
     let duty = |at: usize| {
         clause.phrase(at, DUTIES).is_some_and(|n| {
-            let open = matches!(clause.before(at + n), "to" | "planned" | "forget" | "the" | "forgotten" | "remember" | "plan");
-            closes(clause, at + n) || open && clause.words.is_word(at + n) || clause.phrase(at + n, phrases!("at | for")).is_some() && clause.end - at <= 9
+            let open = matches!(
+                clause.before(at + n),
+                "to" | "planned" | "forget" | "the" | "forgotten" | "remember" | "plan"
+            );
+            closes(clause, at + n)
+                || open && clause.words.is_word(at + n)
+                || clause.phrase(at + n, phrases!("at | for")).is_some() && clause.end - at <= 9
         })
     };
     let found = (i..clause.end.min(i + 8)).any(duty);
@@ -101,12 +129,14 @@ fn duties(clause: &Clause, i: usize) -> Option<f64> {
 
 /// "when am I supposed to call the notary", "who was I meant to invite", "when do I need to pay the council tax".
 fn supposed(clause: &Clause, i: usize) -> Option<f64> {
-    const ASKS: Phrases = phrases!("what | when | who | where | which | whom | what's | how | was | wasn't | weren't | haven't");
+    const ASKS: Phrases =
+        phrases!("what | when | who | where | which | whom | what's | how | was | wasn't | weren't | haven't");
     const MEANT: Phrases = phrases!(
-        "am i supposed to | was i supposed to | was i meant to | am i meant to | were we supposed to | are we supposed to | \
-         was i going to | did i want to | did i need to | did i have to | i was supposed to | i'm supposed to | i was meant to | \
-         do i have to | do i need to | there something i | must i not | did i put the | did i schedule | have i put the | \
-         did i plan to | did i say i would | i got an | i got a | must i"
+        "am i supposed to | was i supposed to | was i meant to | am i meant to | were we supposed to | \
+         are we supposed to | was i going to | did i want to | did i need to | did i have to | i was supposed to | \
+         i'm supposed to | i was meant to | do i have to | do i need to | there something i | must i not | \
+         did i put the | did i schedule | have i put the | did i plan to | did i say i would | i got an | i got a | \
+         must i"
     );
     if !ASKS.contains(clause.at(i)) {
         return None;
@@ -122,13 +152,17 @@ fn supposed(clause: &Clause, i: usize) -> Option<f64> {
 /// "what did I get done this week", "which ones have I ticked off".
 fn deeds(clause: &Clause, i: usize) -> Option<f64> {
     const DEEDS: Phrases = phrases!(
-        "i get done | i got done | i accomplish | i accomplished | i tick off | i ticked off | i check off | i checked off | \
-         i cross off | i crossed off | i achieve | i achieved | i manage | i managed | i already do | i already done | \
-         i already finished | i've already finished | ive already finished | i've finished | i've done | i've completed | i finished | \
-         i completed | i did | i've ticked off | i finish | i complete | i done | i knocked out | have i finished | have i done | \
-         have i completed | i've already done | i have finished | i have done | i have completed"
+        "i get done | i got done | i accomplish | i accomplished | i tick off | i ticked off | i check off | \
+         i checked off | i cross off | i crossed off | i achieve | i achieved | i manage | i managed | \
+         i already do | i already done | i already finished | i've already finished | ive already finished | \
+         i've finished | i've done | i've completed | i finished | i completed | i did | i've ticked off | \
+         i finish | i complete | i done | i knocked out | have i finished | have i done | have i completed | \
+         i've already done | i have finished | i have done | i have completed"
     );
-    if !matches!(clause.at(i), "what" | "which" | "how" | "everything" | "whatever" | "the" | "all" | "stuff" | "things") {
+    if !matches!(
+        clause.at(i),
+        "what" | "which" | "how" | "everything" | "whatever" | "the" | "all" | "stuff" | "things"
+    ) {
         return None;
     }
     let (at, n) = clause.seek(i + 1, DEEDS).filter(|(at, _)| *at <= i + 5)?;
@@ -137,14 +171,27 @@ fn deeds(clause: &Clause, i: usize) -> Option<f64> {
 
 /// "how much is left", "how many things do I still have to do", "how's my week looking".
 fn amount(clause: &Clause, i: usize) -> Option<f64> {
-    if clause.phrase(i, phrases!("how's my day | how's my week | how does my day | how does my week | how is my day | how is my week | what does my day | what does my week | hows my day | hows my week | what's my day | what's my week | how's today | how's tomorrow | what does today | what does tomorrow")).is_some() {
+    if clause
+        .phrase(
+            i,
+            phrases!(
+                "how's my day | how's my week | how does my day | how does my week | how is my day | how is my week | \
+         what does my day | what does my week | hows my day | hows my week | what's my day | what's my week | \
+         how's today | how's tomorrow | what does today | what does tomorrow"
+            ),
+        )
+        .is_some()
+    {
         return clause.has(phrases!("look | looking | like | shaping")).then_some(0.65);
     }
     if clause.at(i) != "how" || !matches!(clause.at(i + 1), "much" | "many" | "mny" | "far") {
         return None;
     }
     let thing = clause.has(phrases!("things | stuff | more | ones | deadlines | jobs | work"));
-    let open = clause.has(phrases!("left | due | overdue | open | pending | to do | to go | done | completed | finished | get done | finish | complete"));
+    let open = clause.has(phrases!(
+        "left | due | overdue | open | pending | to do | to go | done | completed | finished | get done | finish | \
+         complete"
+    ));
     let mine = clause.has(phrases!("i | my | me | we | are | things | ones"));
     (thing && open && mine && !clause.has(phrases!("cost | pay | money | time"))).then_some(0.75)
 }
@@ -153,39 +200,62 @@ fn amount(clause: &Clause, i: usize) -> Option<f64> {
 fn anything(clause: &Clause, i: usize) -> Option<f64> {
     const ASKS: Phrases = phrases!(
         "do i have anything | have i got anything | is there anything | anything | do i have something | \
-         is anything | are any | do i have any | have i got any | is there something | nothing | got anything | got much | \
-         got something | anything else | do i have anything else | is there anything else | am i missing anything | \
-         do i have much | have i got much | was there something | was there anything | do i need to do anything | \
-         did i miss anything | have i missed anything | have i missed any | did i forget anything | have i forgotten anything | \
-         am i forgetting anything | am i forgetting something | something | have we got anything | do we have anything | are there any"
+         is anything | are any | do i have any | have i got any | is there something | nothing | got anything | \
+         got much | got something | anything else | do i have anything else | is there anything else | \
+         am i missing anything | do i have much | have i got much | was there something | was there anything | \
+         do i need to do anything | did i miss anything | have i missed anything | have i missed any | \
+         did i forget anything | have i forgotten anything | am i forgetting anything | am i forgetting something | \
+         something | have we got anything | do we have anything | are there any"
     );
     let n = clause.phrase(i, ASKS)?;
-    let whole = clause.phrase(i, phrases!("am i missing | did i miss | have i missed | did i forget | have i forgotten | am i forgetting | do i need to do anything")).is_some();
+    let whole = clause
+        .phrase(
+            i,
+            phrases!(
+                "am i missing | did i miss | have i missed | did i forget | have i forgotten | am i forgetting | \
+         do i need to do anything"
+            ),
+        )
+        .is_some();
     let after = i + n + usize::from(matches!(clause.at(i + n), "still" | "else" | "really" | "that's" | "big"));
     let about = phrases!(
-        "about | due | pending | left | for | on | overdue | urgent | to | with | related | late | coming up | tagged | \
-         important | outstanding | planned | pressing | open | i need to | i have to | i should | i had to | high priority | \
-         high prio | low priority | deadlines | things left | things due | still open | under | unfinished | not done | undone"
+        "about | due | pending | left | for | on | overdue | urgent | to | with | related | late | coming up | \
+         tagged | important | outstanding | planned | pressing | open | i need to | i have to | i should | \
+         i had to | high priority | high prio | low priority | deadlines | things left | things due | still open | \
+         under | unfinished | not done | undone"
     );
     let fits = clause.phrase(after, about).is_some() || clause.date_at(after).is_some() || whole;
     let vague = matches!(clause.at(i), "nothing" | "something" | "got") && !clause.asked && clause.at(i) != "got"
         || matches!(clause.at(after), "to" | "on" | "for" | "with") && matches!(clause.at(i), "something" | "nothing")
-        || clause.phrase(after, phrases!("to eat | to drink | to watch | to wear | on tv | to read | good | fun | to say | to declare | for dinner | for lunch | to listen")).is_some();
+        || clause
+            .phrase(
+                after,
+                phrases!(
+                    "to eat | to drink | to watch | to wear | on tv | to read | good | fun | to say | to declare | \
+             for dinner | for lunch | to listen"
+                ),
+            )
+            .is_some();
     (fits && !vague).then_some(0.8)
 }
 
 /// "am I all caught up", "is everything done for today", "is that all".
 fn caught_up(clause: &Clause, i: usize) -> Option<f64> {
     const ASKS: Phrases = phrases!(
-        "am i behind on anything | am i behind | am i late | am i done | am i finished | am i all done | am i all caught up | \
-         am i caught up | am i up to date | am i all set | is everything done | is everything finished | is everything complete | \
-         is it all done | are they all done | is that all | is that everything | is that it | is that the lot | \
-         should i be doing something | should i be doing anything | have i done everything | did i do everything | \
-         did i finish everything | have i finished everything | is there more | is there much left | is there a lot left"
+        "am i behind on anything | am i behind | am i late | am i done | am i finished | am i all done | \
+         am i all caught up | am i caught up | am i up to date | am i all set | is everything done | \
+         is everything finished | is everything complete | is it all done | are they all done | is that all | \
+         is that everything | is that it | is that the lot | should i be doing something | \
+         should i be doing anything | have i done everything | did i do everything | did i finish everything | \
+         have i finished everything | is there more | is there much left | is there a lot left"
     );
     let n = clause.phrase(i, ASKS)?;
-    let after = i + n + clause.phrase(i + n, phrases!("with everything | on everything | on my | for | with my | on")).unwrap_or(0);
-    let vague = clause.phrase(i, phrases!("is that it | is that all | is that everything | am i late | is there more")).is_some();
+    let after = i
+        + n
+        + clause.phrase(i + n, phrases!("with everything | on everything | on my | for | with my | on")).unwrap_or(0);
+    let vague = clause
+        .phrase(i, phrases!("is that it | is that all | is that everything | am i late | is there more"))
+        .is_some();
     ((closes(clause, after) || closes(clause, i + n)) && (!vague || clause.date_at(after).is_some())).then_some(0.72)
 }
 
@@ -193,21 +263,31 @@ fn caught_up(clause: &Clause, i: usize) -> Option<f64> {
 /// tagged garden", "overdue?".
 pub(super) fn entries(clause: &Clause, i: usize) -> bool {
     const LIMITS: Phrases = phrases!(
-        "high priority | low priority | medium priority | high prio | low prio | most important | completed | done | pending | overdue | finished | open | urgent | important | \
-         unfinished | undone | outstanding | incomplete | remaining | late | upcoming | past due | not done | \
-         top priority | due | leftover | still open | other | pressing"
+        "high priority | low priority | medium priority | high prio | low prio | most important | completed | done | \
+         pending | overdue | finished | open | urgent | important | unfinished | undone | outstanding | incomplete | \
+         remaining | late | upcoming | past due | not done | top priority | due | leftover | still open | other | \
+         pressing"
     );
-    const THINGS: Phrases =
-        phrases!("ones | stuff | things | jobs | business | everything | deadlines | one | to-dos | priorities | anything | bits | homework | work | what");
+    const THINGS: Phrases = phrases!(
+        "ones | stuff | things | jobs | business | everything | deadlines | one | to-dos | priorities | anything | \
+         bits | homework | work | what"
+    );
     const AFTER: Phrases = phrases!(
-        "due | to do | to get done | i have to | i need to | i've got to | i still have to | left | left to do | tagged | with the tag | with tag | with the label | \
-         that are | that aren't | that's | that i | i've | ive | i planned | i have | i already | under | labelled | labeled | overdue | , done or not | to buy | still open | \
-         that need | that haven't | that have | which | marked | i finished | i completed | i did"
+        "due | to do | to get done | i have to | i need to | i've got to | i still have to | left | left to do | \
+         tagged | with the tag | with tag | with the label | that are | that aren't | that's | that i | i've | ive | \
+         i planned | i have | i already | under | labelled | labeled | overdue | , done or not | to buy | \
+         still open | that need | that haven't | that have | which | marked | i finished | i completed | i did"
     );
     let mut at = i;
     let mut limited = false;
     while at < clause.end {
-        if let Some(n) = clause.phrase(at, phrases!("only | just | the | my | all | all of | of | me | and | please | every | some | a | or | also | what's | what is | any | any of | except")) {
+        if let Some(n) = clause.phrase(
+            at,
+            phrases!(
+                "only | just | the | my | all | all of | of | me | and | please | every | some | a | or | also | \
+             what's | what is | any | any of | except"
+            ),
+        ) {
             at += n;
         } else if let Some(n) = clause.phrase(at, LIMITS) {
             limited = true;
@@ -229,17 +309,34 @@ pub(super) fn entries(clause: &Clause, i: usize) -> bool {
     let dated = clause.date_at(after + rest).is_some() && after + rest < clause.end;
     let marked = clause.phrase(after, AFTER).is_some();
     let tag = clause.at(after) == "#" || clause.at(after + rest) == "#";
-    limited && closes(clause, after) || marked || (dated || tag) && !matches!(clause.at(at), "one" | "work" | "anything" | "what")
+    limited && closes(clause, after)
+        || marked
+        || (dated || tag) && !matches!(clause.at(at), "one" | "work" | "anything" | "what")
 }
 
 /// A noun phrase that names entries, standing alone.
 pub(super) fn fragment(clause: &Clause) -> Guess {
-    let i = clause.start + clause.phrase(clause.start, phrases!("and | what about | how about | filter by | filter on | filter for | give me a rundown of | give me an overview of | give me a summary of | \
-         a rundown of | an overview of | a summary of | give me | run me through | walk me through | talk me through | take me through")).unwrap_or(0);
-    if clause.phrase(clause.start, phrases!("filter by tag | filter by | filter for | to do ? | to-do ?")).is_some() && i < clause.end {
+    let i = clause.start
+        + clause
+            .phrase(
+                clause.start,
+                phrases!(
+                    "and | what about | how about | filter by | filter on | filter for | give me a rundown of | \
+         give me an overview of | give me a summary of | a rundown of | an overview of | a summary of | give me | \
+         run me through | walk me through | talk me through | take me through"
+                ),
+            )
+            .unwrap_or(0);
+    if clause.phrase(clause.start, phrases!("filter by tag | filter by | filter for | to do ? | to-do ?")).is_some()
+        && i < clause.end
+    {
         return Some((Act::List(i), 0.75));
     }
     let state = past::finished(clause, i).is_some() || shape::is_pronoun(clause.at(i));
-    let done = matches!(clause.at(i), "done" | "finished" | "completed" | "due" | "urgent" | "important" | "late" | "other") && !clause.asked && clause.end - i <= 2;
-    (entries(clause, i) && !(state && clause.end - i < 2) && !done && !clause.is_foreign()).then_some((Act::List(i), 0.66))
+    let done =
+        matches!(clause.at(i), "done" | "finished" | "completed" | "due" | "urgent" | "important" | "late" | "other")
+            && !clause.asked
+            && clause.end - i <= 2;
+    let alone = state && clause.end - i < 2;
+    (!alone && !done && !clause.is_foreign() && entries(clause, i)).then_some((Act::List(i), 0.66))
 }

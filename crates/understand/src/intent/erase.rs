@@ -12,18 +12,19 @@ use crate::phrases::{Phrases, phrases};
 const VERBS: Phrases = phrases!(
     "get rid of | get rid off | do away with | throw away | throw out | chuck out | chuck away | chuck | toss out | \
      toss | bin off | bin | ditch | nuke | axe | ax | lose | yeet | zap | abandon | withdraw | cut | end | quit | \
-     dump | retire | revoke | rescind | omit | let go of | shut down | call off | rm | del | rmv | delet | dispose of | \
-     wipe out | wipe off | clean up | clean out | clear out | clear up | clear off | away with | never mind about | \
-     never mind | nevermind | nvm | strike out | strike off | strike | scratch off | scratch | unschedule | kill off | \
-     blow off | take off | take down | pull | bury | obliterate | expunge | trash | scrap | nix | drop | kick | \
-     knock off | erase | forget about | forget | skip | remove | delete | cancel | take out | leave out | leave off | \
-     discard | let's drop | give up on | stop with | exterminate | terminate | unlist | boot | weed out | destroy"
+     dump | retire | revoke | rescind | omit | let go of | shut down | call off | rm | del | rmv | delet | \
+     dispose of | wipe out | wipe off | clean up | clean out | clear out | clear up | clear off | away with | \
+     never mind about | never mind | nevermind | nvm | strike out | strike off | strike | scratch off | scratch | \
+     unschedule | kill off | blow off | take off | take down | pull | bury | obliterate | expunge | trash | scrap | \
+     nix | drop | kick | knock off | erase | forget about | forget | skip | remove | delete | cancel | take out | \
+     leave out | leave off | discard | let's drop | give up on | stop with | exterminate | terminate | unlist | \
+     boot | weed out | destroy"
 );
 
 /// Those that mean deleting even where only "the …" follows.
 const PLAIN: Phrases = phrases!(
-    "get rid of | do away with | bin off | bin | ditch | nuke | axe | ax | yeet | zap | rm | del | rmv | delet | scrap | \
-     nix | never mind | nevermind | nvm | never mind about | call off | forget about | forget | let go of"
+    "get rid of | do away with | bin off | bin | ditch | nuke | axe | ax | yeet | zap | rm | del | rmv | delet | \
+     scrap | nix | never mind | nevermind | nvm | never mind about | call off | forget about | forget | let go of"
 );
 
 /// How many tokens a verb of deleting takes at `i`, whichever it is.
@@ -68,7 +69,8 @@ fn colloquial(clause: &Clause, i: usize) -> Guess {
 /// A field of a task goes, not the task.
 fn is_field(clause: &Clause, i: usize) -> bool {
     (i..clause.end.min(i + 5)).any(|k| {
-        phrases!("tag | tags | label | labels | deadline | priority | date | time | notes | description").contains(clause.at(k))
+        phrases!("tag | tags | label | labels | deadline | priority | date | time | notes | description")
+            .contains(clause.at(k))
     })
 }
 
@@ -79,14 +81,15 @@ fn off_list(clause: &Clause, i: usize) -> Guess {
         return Some((Act::Delete(i + n, clause.end), 0.8));
     }
     const VERBS: Phrases = phrases!(
-        "get | cut | strike | pull | yeet | knock | kick | leave | wipe | chuck | throw | toss | take | drop | scratch | \
-         keep | bump | kick | boot | lose | cross"
+        "get | cut | strike | pull | yeet | knock | kick | leave | wipe | chuck | throw | toss | take | drop | \
+         scratch | keep | bump | boot | lose | cross"
     );
     if !VERBS.contains(clause.at(i)) || clause.at(i) == "cross" {
         return None;
     }
     let (at, n) = clause.seek(i + 2, phrases!("off | from | out of"))?;
-    let noun = clause.noun_in(at + n..clause.end.min(at + n + 5)).filter(|noun| noun.noun == Noun::List || noun.plural)?;
+    let noun =
+        clause.noun_in(at + n..clause.end.min(at + n + 5)).filter(|noun| noun.noun == Noun::List || noun.plural)?;
     let straight = !(at + n..noun.at).any(|k| matches!(clause.at(k), "to" | "and" | "for"));
     (straight && !clause.is_elsewhere()).then_some((Act::Delete(i + 1, clause.end), 0.82))
 }
@@ -120,7 +123,10 @@ fn unneeded(clause: &Clause, i: usize) -> Guess {
         || clause.nouns_in(from..clause.end).any(|noun| noun.noun == Noun::Reminder) && clause.before(from) != "to"
         || clause.before(from) == "for" && (clause.has_noun() || over.is_some());
     let weak = matches!(clause.at(i), "not") && over.is_none();
-    let knows = clause.phrase(from, phrases!("know | you | to know | help | that | this | it | hear | be | , | how | of how")).is_some() && over.is_none();
+    let knows = clause
+        .phrase(from, phrases!("know | you | to know | help | that | this | it | hear | be | , | how | of how"))
+        .is_some()
+        && over.is_none();
     if !fits || weak || knows || clause.asked || clause.is_foreign() && !told && !longer {
         return None;
     }
@@ -133,23 +139,38 @@ fn unneeded(clause: &Clause, i: usize) -> Guess {
 fn may_go(clause: &Clause, i: usize) -> Guess {
     const GO: Phrases = phrases!(
         "can go | should go | must go | has to go | needs to go | can be dropped | can be deleted | can be removed | \
-         can be cleared | can be scrapped | can be binned | should be deleted | should be removed | should be dropped | \
-         should be stopped | should be cancelled | should be canceled | should be cleared | isn't needed | \
-         aren't needed | is not needed | are not needed | isn't necessary | is not necessary | isn't relevant | \
-         is no longer needed | are no longer needed | is no longer necessary | is no longer relevant | \
-         no longer needs doing | isn't happening | is not happening | is obsolete | is irrelevant | is moot | \
-         isn't useful | needs deleting | needs removing | needs to be deleted | needs to be removed | needs to be cancelled | needs to be canceled | needs to be dropped | has to be deleted | is cancelled | \
-         is canceled | has been cancelled | has been canceled | was cancelled | got cancelled | is off | has been called off | \
-         was a mistake | were a mistake | is a duplicate | fell through | isn't needed anymore | doesn't need doing | \
-         don't need doing | doesn't matter | is not going to happen | isn't going to happen | won't be necessary | \
-         won't be needed | can be cancelled | can be canceled | be dropped | be deleted | be removed | be cancelled"
+         can be cleared | can be scrapped | can be binned | should be deleted | should be removed | \
+         should be dropped | should be stopped | should be cancelled | should be canceled | should be cleared | \
+         isn't needed | aren't needed | is not needed | are not needed | isn't necessary | is not necessary | \
+         isn't relevant | is no longer needed | are no longer needed | is no longer necessary | \
+         is no longer relevant | no longer needs doing | isn't happening | is not happening | is obsolete | \
+         is irrelevant | is moot | isn't useful | needs deleting | needs removing | needs to be deleted | \
+         needs to be removed | needs to be cancelled | needs to be canceled | needs to be dropped | \
+         has to be deleted | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | \
+         got cancelled | is off | has been called off | was a mistake | were a mistake | is a duplicate | \
+         fell through | isn't needed anymore | doesn't need doing | don't need doing | doesn't matter | \
+         is not going to happen | isn't going to happen | won't be necessary | won't be needed | can be cancelled | \
+         can be canceled | be dropped | be deleted | be removed | be cancelled"
     );
+    if i != clause.start && !shape::is_definite(clause, i) {
+        return None;
+    }
     let (at, n) = clause.seek(i + 1, GO)?;
     let tail = clause.is_spent(at + n..clause.end)
-        || clause.phrase(at + n, phrases!("anymore | any more | now | , | from | after all | so | then | too | - | any longer | again")).is_some();
+        || clause
+            .phrase(
+                at + n,
+                phrases!("anymore | any more | now | , | from | after all | so | then | too | - | any longer | again"),
+            )
+            .is_some();
     let entry = shape::names_entry(clause, i..at);
     let subject = shape::is_definite(clause, i) || clause.phrase(i, phrases!("everything | any")).is_some();
-    let sure = entry || !phrases!("is off | is moot | can go | has to go | must go | needs to go | should go | doesn't matter | fell through | was a mistake | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | got cancelled | is irrelevant")
+    let listed = clause.phrase(at + n, phrases!("from the list | from my list | from my tasks")).is_some();
+    let sure = entry || listed || !phrases!(
+        "is off | is moot | can go | has to go | must go | needs to go | should go | doesn't matter | fell through | \
+         was a mistake | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | \
+         got cancelled | is irrelevant"
+    )
         .iter()
         .any(|weak| clause.words.spells(at, weak).is_some());
     let polite = clause.asked && !matches!(clause.words.before(i), "could" | "can");

@@ -72,24 +72,28 @@ fn now_due(clause: &Clause, i: usize) -> Option<usize> {
 
 fn remember(clause: &Clause, i: usize) -> Guess {
     const REMEMBER: Phrases = phrases!(
-        "remember to | remember that i need to | remember that i have to | remember i need to | \
-         remember i have to | don't let me forget to | don't let me forget about | don't let me forget | \
-         dont let me forget to | dont let me forget | do not let me forget to | do not let me forget | \
-         don't forget to | dont forget to | do not forget to | don't forget about | don't forget | dont forget | \
-         i must remember to | i should remember to | i can't forget to | i cannot forget to | \
-         i don't want to forget to | i dont want to forget to | i do not want to forget to | \
-         i don't want to forget | i dont want to forget | i don't want to miss | i dont want to miss | \
-         can't forget to | can't forget | i can't forget | i must not forget to | i mustn't forget to | \
-         i shouldn't forget to | help me remember to | help me remember | me remember to | make a note to | \
-         make a note that | make a note of | make a note | take a note to | note to self to | note to self | \
-         note that i need to | make sure i don't forget to | make sure i remember to | make sure i | \
-         keep in mind to | be reminded to | be reminded of | be reminded about | be reminded that | be reminded | \
-         i need reminding to | i need reminding about | i need reminding | i need help remembering to | \
-         i would like to be reminded | need reminding to | never let me forget to | never let me forget | don't let me miss | \
-         dont let me miss | help me to remember to | help me to remember that | help me to remember | me to remember to | me to remember that | \
-         ensure i'm reminded of | ensure i'm reminded to | make sure i'm reminded of | make sure i'm reminded to | ensure i remember to | ensure i | \
-         mustn't forget to | mustn't forget | must not forget to | must not forget | i must not forget | i mustn't forget | i must remember to | must remember to | \
-         rember to | remeber to | rememeber to | give me a nudge to | give me a shout to | give me a nudge about | give me a shout about"
+        "remember to | remember that i need to | remember that i have to | remember i need to | remember i have to | \
+         don't let me forget to | don't let me forget about | don't let me forget | dont let me forget to | \
+         dont let me forget | do not let me forget to | do not let me forget | don't forget to | dont forget to | \
+         do not forget to | don't forget about | don't forget | dont forget | i must remember to | \
+         i should remember to | i can't forget to | i cannot forget to | i don't want to forget to | \
+         i dont want to forget to | i do not want to forget to | i don't want to forget | i dont want to forget | \
+         i don't want to miss | i dont want to miss | can't forget to | can't forget | i can't forget | \
+         i must not forget to | i mustn't forget to | i shouldn't forget to | help me remember to | \
+         help me remember | me remember to | make a note to | make a note that | make a note of | make a note | \
+         take a note to | note to self to | note to self | note that i need to | make sure i don't forget to | \
+         make sure i remember to | make sure i | keep in mind to | be reminded to | be reminded of | \
+         be reminded about | be reminded that | be reminded | i need reminding to | i need reminding about | \
+         i need reminding | i need help remembering to | i would like to be reminded | need reminding to | \
+         never let me forget to | never let me forget | don't let me miss | dont let me miss | \
+         help me to remember to | help me to remember that | help me to remember | me to remember to | \
+         me to remember that | ensure i'm reminded of | ensure i'm reminded to | make sure i'm reminded of | \
+         make sure i'm reminded to | ensure i remember to | ensure i | mustn't forget to | mustn't forget | \
+         must not forget to | must not forget | i must not forget | i mustn't forget | must remember to | \
+         keep in mind for me that | keep in mind that | make a mental note to | make a mental note that | \
+         make a mental note for me to | i'd better not forget to | i'd better not forget | i better not forget | \
+         rember to | remeber to | rememeber to | give me a nudge to | give me a shout to | give me a nudge about | \
+         give me a shout about"
     );
     if let Some(guess) = nudge(clause, i) {
         return Some(guess);
@@ -109,19 +113,20 @@ fn remember(clause: &Clause, i: usize) -> Guess {
 /// "give me a nudge at five to ring the surgery", "drop me a line an hour before the interview task".
 fn nudge(clause: &Clause, i: usize) -> Guess {
     const NUDGES: Phrases = phrases!(
-        "give me a nudge | give me a shout | give me a heads up | give me a heads-up | give me a ping | give me a buzz | give me a prod | \
-         give me a poke | drop me a line | send me a nudge | send me a ping | send me a heads up | let me know when it's time to | \
-         hit me up | tap me on the shoulder | shoot me a reminder | give us a shout | give me a warning"
+        "give me a nudge | give me a shout | give me a heads up | give me a heads-up | give me a ping | \
+         give me a buzz | give me a prod | give me a poke | drop me a line | send me a nudge | send me a ping | \
+         send me a heads up | let me know when it's time to | hit me up | tap me on the shoulder | \
+         shoot me a reminder | give us a shout | give me a warning"
     );
     let n = clause.phrase(i, NUDGES)?;
     let told = clause.seek(i + n, phrases!("to | about | that | before | for")).is_some();
-    let task = clause.seek(i + n, phrases!("before")).is_some_and(|(at, _)| {
-        clause.nouns_in(at..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural)
-    });
+    let task = clause
+        .seek(i + n, phrases!("before"))
+        .is_some_and(|(at, _)| clause.nouns_in(at..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural));
     if task {
         return Some((Act::Remind(i + n), 0.85));
     }
-    (told && !clause.asked || told && clause.dates.first().is_some()).then_some((Act::Create(Form::Remind, i + n), 0.88))
+    (told && !(clause.asked && clause.dates.is_empty())).then_some((Act::Create(Form::Remind, i + n), 0.88))
 }
 
 fn gone(clause: &Clause, i: usize) -> Guess {
@@ -161,12 +166,15 @@ fn label(clause: &Clause, i: usize) -> Guess {
     }
     let labels = phrases!(
         "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | \
-         new todo | new to-do | new to do | new reminder | todo | to-do | to-do - | to do - | capture : | inbox : | someday : | next action : | \
-         next one : | new one : | another one : | memo : | errand : | idea : | groceries : | shopping : | shopping list : | title : | note to self : | \
-         one more : | new entry : | make a new entry : | new item : | item : | chore : | bucket list : | another one for the list : | \
-         one more for the list : | on the list : | for the list : | missing from the list : | possibly worth adding : | to add : | \
-         groceries to add : | things to add : | next task : | first task : | one more thing : | one thing : | also : | to buy : | capture this : | \
-         a job for the list : | i have a job for the list : | no date , just add it : | new one"
+         new todo | new to-do | new to do | new reminder | todo | to-do | to-do - | to do - | capture : | inbox : | \
+         someday : | next action : | next one : | new one : | another one : | memo : | errand : | idea : | \
+         groceries : | shopping : | shopping list : | title : | note to self : | one more : | new entry : | \
+         make a new entry : | new item : | item : | chore : | bucket list : | another one for the list : | \
+         one more for the list : | on the list : | for the list : | missing from the list : | \
+         possibly worth adding : | to add : | groceries to add : | things to add : | next task : | first task : | \
+         one more thing : | one thing : | also : | to buy : | capture this : | a job for the list : | \
+         two things to add : | to be bought : | wanted on my list : | things to do : | needed : | \
+         hold on to this for me : | i have a job for the list : | no date , just add it : | new one"
     );
     let n = clause.phrase(i, labels)?;
     let bare = clause.words.is_word(i + 1)

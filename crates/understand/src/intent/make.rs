@@ -20,7 +20,23 @@ pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     let body = i + if me && !nobody { 2 } else { 1 };
-    if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping" | "bug" | "pester" | "nag" | "warn" | "buzz" | "poke" | "prompt" | "prod" | "hassle") && (!me && !matches!(clause.at(i), "alert" | "notify" | "ping" | "nudge") || !can_be_alert(clause, i, me)) {
+    if matches!(
+        clause.at(i),
+        "alert"
+            | "notify"
+            | "nudge"
+            | "ping"
+            | "bug"
+            | "pester"
+            | "nag"
+            | "warn"
+            | "buzz"
+            | "poke"
+            | "prompt"
+            | "prod"
+            | "hassle"
+    ) && (!me && !matches!(clause.at(i), "alert" | "notify" | "ping" | "nudge") || !can_be_alert(clause, i, me))
+    {
         return None;
     }
     if asks_back(clause, body) {
@@ -38,7 +54,10 @@ pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
 /// "you remind me of my uncle", "she always used to remind me": a remark about somebody.
 fn is_likeness(clause: &Clause, i: usize) -> bool {
     let asked = (clause.opening..i).any(|k| {
-        matches!(clause.words.at(k), "can" | "could" | "will" | "would" | "please" | "should" | "must" | "need" | "want" | "if")
+        matches!(
+            clause.words.at(k),
+            "can" | "could" | "will" | "would" | "please" | "should" | "must" | "need" | "want" | "if"
+        )
     });
     let before = clause.words.before(i);
     let who = matches!(before, "you" | "he" | "she" | "they" | "always" | "photos" | "pictures") && !asked;
@@ -50,7 +69,10 @@ fn is_likeness(clause: &Clause, i: usize) -> bool {
 
 /// Whether what is asked back is one's own: "remind me what I have to do", not "what the capital of Peru is".
 fn is_own(clause: &Clause, body: usize) -> bool {
-    let own = clause.seek(body, phrases!("i | my | me | we | our | i'm | i've | due | to do | left | next | on my | is on | today | tomorrow"));
+    let own = clause.seek(
+        body,
+        phrases!("i | my | me | we | our | i'm | i've | due | to do | left | next | on my | is on | today | tomorrow"),
+    );
     own.is_some() || clause.has_noun()
 }
 
@@ -64,8 +86,8 @@ fn can_be_alert(clause: &Clause, i: usize, me: bool) -> bool {
 /// "remind me what I have to do" asks for the list.
 fn asks_back(clause: &Clause, body: usize) -> bool {
     let phrase = phrases!(
-        "what | what's | whats | which | how | who | of what | of my reminders | of my tasks | about my reminders | of the things | \
-         of everything | the things | when is | when are | when do | when does | when was | of all my"
+        "what | what's | whats | which | how | who | of what | of my reminders | of my tasks | about my reminders | \
+         of the things | of everything | the things | when is | when are | when do | when does | when was | of all my"
     );
     let upcoming = clause.phrase(body, phrases!("to the next upcoming reminder | of upcoming reminders")).is_some();
     clause.phrase(body, phrase).is_some() || upcoming
@@ -84,7 +106,13 @@ fn for_existing(clause: &Clause, body: usize) -> bool {
     let Some((at, n)) = clause.seek(body, phrases!("about | of | for | abt | before | re")) else { return false };
     let before_to = clause.seek(body, phrases!("to")).is_none_or(|(to, _)| to > at);
     let named = clause.nouns_in(at + n..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural);
-    let placed = clause.phrase(at + n, phrases!("number | # | the first one | the second one | the third one | the last one | the first | the second | the third | the last one | the top one | the bottom one"));
+    let placed = clause.phrase(
+        at + n,
+        phrases!(
+            "number | # | the first one | the second one | the third one | the last one | the first | the second | \
+         the third | the top one | the bottom one"
+        ),
+    );
     let placed = placed.is_some_and(|len| {
         let after = at + n + len + usize::from(matches!(clause.at(at + n), "number" | "#"));
         after >= clause.end || clause.date_at(after).is_some() || !clause.words.is_word(after)
@@ -134,7 +162,11 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     if to_reminder(clause, i).is_some() {
         return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
     }
-    if scope::is_elsewhere(clause, i + 1) || scope::is_thing(clause, i + 1) {
+    // "add 45 and 78": a sum.
+    let sum = crate::numbers::figures(clause.at(i + 1)).is_some()
+        && matches!(clause.at(i + 2), "and" | "to" | "plus")
+        && crate::numbers::figures(clause.at(i + 3)).is_some();
+    if sum || scope::is_elsewhere(clause, i + 1) || scope::is_thing(clause, i + 1) {
         return None;
     }
     Some((Act::Create(Form::Add, i + 1), if clause.has_noun() { 0.96 } else { 0.88 }))
@@ -156,7 +188,8 @@ pub(crate) fn to_reminder(clause: &Clause, i: usize) -> Option<usize> {
 
 /// "a reminder to the visa task for Monday", "a reminder on the laundry task": where the name of the task begins.
 pub(super) fn reminder_for_task(clause: &Clause, i: usize) -> Option<usize> {
-    let noun = clause.noun_in(i + 1..clause.end.min(i + 5)).filter(|noun| noun.noun == Noun::Reminder && !noun.plural)?;
+    let noun =
+        clause.noun_in(i + 1..clause.end.min(i + 5)).filter(|noun| noun.noun == Noun::Reminder && !noun.plural)?;
     let lead = clause.phrase(noun.end, phrases!("to | on | for | onto | about"))?;
     let from = noun.end + lead;
     let definite = matches!(clause.at(from), "the" | "my" | "that" | "this") || clause.noun_at(from).is_some();
@@ -169,7 +202,8 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
     if let Some(noun) = reminder_for_task(clause, i) {
         return Some((Act::Remind(noun), 0.86));
     }
-    let on_list = clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into | down")) || clause.at(i) == "note");
+    let on_list =
+        clause.has_noun() && (clause.has(phrases!("on | in | to | onto | into | down")) || clause.at(i) == "note");
     if on_list && clause.at(i + 1) != "that" {
         let near = clause.noun_in(i + 1..clause.end.min(i + 5));
         let reminder =
@@ -179,10 +213,13 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
     }
     let down = phrases!(
         "write down that i need to | write down to | write down | jot down to | jot down | put down to | put down | \
-         note down to | note down | note that i have to | note that i need to | note that | put me down for | write this down | take this down"
+         note down to | note down | note that i have to | note that i need to | note that | put me down for | \
+         write this down | take this down"
     );
     // "put 'defrost the turkey' down for the 23rd", "pop eggs down for Friday".
-    let low = clause.seek(i + 2, phrases!("down for | down on | in for | on for")).filter(|(at, n)| clause.date_at(at + n).is_some() || clause.date_at(at + n - 1).is_some());
+    let low = clause
+        .seek(i + 2, phrases!("down for | down on | in for | on for"))
+        .filter(|(at, n)| clause.date_at(at + n).is_some() || clause.date_at(at + n - 1).is_some());
     if let Some((at, _)) = low.filter(|_| !clause.is_elsewhere() && !clause.has(INSTEAD)) {
         let definite = matches!(clause.at(i + 1), "the" | "my" | "that" | "it");
         return (!definite && at > i + 1).then_some((Act::Create(Form::Add, i + 1), 0.7));
@@ -194,7 +231,10 @@ pub(super) fn make(clause: &Clause, i: usize) -> Guess {
     if clause.phrase(i, phrases!("have you | do you | have i | have we")).is_some() {
         return None;
     }
-    if clause.phrase(i, phrases!("new time | new date | new deadline | new due date | new priority | new title | new name")).is_some() {
+    if clause
+        .phrase(i, phrases!("new time | new date | new deadline | new due date | new priority | new title | new name"))
+        .is_some()
+    {
         return told::new_value(clause, i);
     }
     if clause.at(i) == "do" {
@@ -219,11 +259,21 @@ fn made_of_noun(clause: &Clause, i: usize) -> Guess {
     let noun = clause.noun_in(i + 1..clause.end)?;
     let verb = clause.at(i);
     if matches!(verb, "have" | "need" | "want" | "give" | "send" | "get") && !asks_for_new(clause, i, noun) {
-        let moved = phrases!("earlier | sooner | later | rather than | instead | flagged | moved | changed | not | to be | to go | pushed");
-        if matches!(verb, "need" | "want") && !noun.plural && noun.noun != Noun::List && clause.seek(noun.end, moved).is_some() {
+        let moved = phrases!(
+            "earlier | sooner | later | rather than | instead | flagged | moved | changed | not | to be | to go | \
+             pushed"
+        );
+        if matches!(verb, "need" | "want")
+            && !noun.plural
+            && noun.noun != Noun::List
+            && clause.seek(noun.end, moved).is_some()
+        {
             return Some((Act::Update(Change::Any, i + 1, clause.end), 0.7));
         }
-        if let Some((at, _)) = clause.seek(noun.end, phrases!("marked as done | marked done | ticked off | checked off | done")).filter(|_| matches!(verb, "need" | "want") && !noun.plural) {
+        if let Some((at, _)) = clause
+            .seek(noun.end, phrases!("marked as done | marked done | ticked off | checked off | done"))
+            .filter(|_| matches!(verb, "need" | "want") && !noun.plural)
+        {
             return Some((Act::Complete(i + 1, at), 0.7));
         }
         let asked = matches!(verb, "give" | "send" | "need" | "want") && !scope::is_media(clause);
@@ -324,7 +374,8 @@ fn made_due(clause: &Clause, i: usize) -> Guess {
     let verb = matches!(clause.at(i), "make" | "set");
     let due = clause.dates.last().is_some_and(|found| {
         let repeats = found.parts.repeat.is_some() && clause.at(i) == "make" && clause.words.is_word(i + 1);
-        clause.at(found.tokens.start) == "due" || repeats && !lexicon::is_article(clause.at(i + 1)) && found.tokens.start <= i + 4
+        clause.at(found.tokens.start) == "due"
+            || repeats && !lexicon::is_article(clause.at(i + 1)) && found.tokens.start <= i + 4
     });
     let object = object || due;
     (verb && object && dated && !clause.has_noun() && !clause.is_foreign())

@@ -88,11 +88,12 @@ fn asked_for(clause: &Clause) -> Guess {
 
 fn is_undo(clause: &Clause) -> bool {
     const UNDO: Phrases = phrases!(
-        "take that back | take it back | put it back | bring it back | restore it | scratch that | go back | rollback | roll back | \
-         roll that back | roll it back | i didn't mean that | i did not mean that | i didn't mean to do that | ctrl z | ctrl-z | \
-         ctrl + z | control z | cmd z | cmd + z | put it back how it was | put it back the way it was | put that back | \
-         bring that back | change it back | go back to how it was | put everything back | unding that | undelete | undelete it | \
-         undelete that | reverse that | reverse it | never do that again undo | that was a mistake , undo"
+        "take that back | take it back | put it back | bring it back | restore it | scratch that | go back | \
+         rollback | roll back | roll that back | roll it back | i didn't mean that | i did not mean that | \
+         i didn't mean to do that | ctrl z | ctrl-z | ctrl + z | control z | cmd z | cmd + z | \
+         put it back how it was | put it back the way it was | put that back | bring that back | change it back | \
+         go back to how it was | put everything back | unding that | undelete | undelete it | undelete that | \
+         reverse that | reverse it | never do that again undo | that was a mistake , undo"
     );
     let start = clause.start;
     let closed = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);
@@ -102,25 +103,34 @@ fn is_undo(clause: &Clause) -> bool {
 /// "undo that", "revert the last thing you did"; not "undo the last paragraph in my document".
 fn undoes(clause: &Clause, i: usize) -> bool {
     const WHAT: Phrases = phrases!(
-        "that | it | this | last | the last | my last | your last | the previous | what | everything | all of that | all that | the deletion | \
-         the delete | delete | the change | the changes | that last | the most recent | the edit | my previous | previous"
+        "that | it | this | last | the last | my last | your last | the previous | what | everything | all of that | \
+         all that | the deletion | the delete | delete | the change | the changes | that last | the most recent | \
+         the edit | my previous | previous"
     );
     let verb = phrases!("undo | revert | reverse | unwind").contains(clause.at(i));
     let alone = i + 1 >= clause.end && matches!(clause.at(i), "undo" | "revert");
-    let other = clause.has(phrases!("document | paragraph | code | commit | file | photo | word doc | sentence | slide | car | image | edit in"));
-    verb && !other && (alone || clause.phrase(i + 1, WHAT).is_some() || clause.at(i) == "undo") && !clause.has_noun()
+    let other = || {
+        clause.has(phrases!(
+            "document | paragraph | code | commit | file | photo | word doc | sentence | slide | car | image | edit in"
+        ))
+    };
+    verb && !other() && (alone || clause.phrase(i + 1, WHAT).is_some() || clause.at(i) == "undo") && !clause.has_noun()
 }
 
 /// "I didn't mean to delete that, bring it back", "oops, undo".
 fn undone_later(clause: &Clause) -> bool {
     let after = |i: usize| matches!(clause.before(i), "," | "." | "!" | "so" | "no" | "-" | "please" | "wait" | "and");
     let short = clause.end - clause.start <= 12;
-    let slip = clause.has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"));
+    let slip = || {
+        clause
+            .has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"))
+    };
     let back = phrases!("bring it back | put it back | restore it | bring that back | take it back | take that back");
     short
         && (clause.start + 1..clause.end).any(|i| {
             let ends = |n: usize| i + n >= clause.end;
-            after(i) && (clause.at(i) == "undo" && undoes(clause, i) || slip && clause.phrase(i, back).is_some_and(ends))
+            let undo = || clause.at(i) == "undo" && undoes(clause, i);
+            after(i) && (undo() || clause.phrase(i, back).is_some_and(ends) && slip())
         })
 }
 
@@ -128,6 +138,9 @@ fn undone_later(clause: &Clause) -> bool {
 fn at(clause: &Clause, i: usize) -> Guess {
     if clause.words.is_quoted(i) {
         return None;
+    }
+    if matches!(verb_at(clause, i), Some(Verb::Remind | Verb::Add | Verb::Show)) {
+        return adjust::read(clause, i).or_else(|| fixed::read(clause, i)).or_else(|| by_verb(clause, i));
     }
     rest::wanted(clause, i)
         .or_else(|| told::once(clause, i))

@@ -13,10 +13,13 @@ pub(super) fn wants_nothing(clause: &Clause) -> bool {
 
 /// "can you set recurring reminders or is that a paid feature", "don't remind me, I know".
 fn is_about_engine(clause: &Clause) -> bool {
-    let known = clause.phrase(clause.start, phrases!("don't remind me | dont remind me | do not remind me | no need to remind me"));
+    let known = clause
+        .phrase(clause.start, phrases!("don't remind me | dont remind me | do not remind me | no need to remind me"));
     let groan = known.is_some_and(|n| {
         let at = clause.start + n;
-        at >= clause.end || !clause.words.is_word(at) || clause.phrase(at, phrases!("of how | how | what | that i")).is_some()
+        at >= clause.end
+            || !clause.words.is_word(at)
+            || clause.phrase(at, phrases!("of how | how | what | that i")).is_some()
     });
     groan || clause.has(phrases!("paid feature | or is that a | premium feature | pro feature"))
 }

@@ -26,7 +26,24 @@ pub(super) fn is_chore(word: &str) -> bool {
 
 /// Participles that are not the past tense: "the letter is written".
 pub(super) fn is_participle(word: &str) -> bool {
-    is_chore(word) && !matches!(word, "took" | "wrote" | "ran" | "rang" | "spoke" | "talked" | "changed" | "called" | "scheduled" | "applied" | "made" | "dropped" | "charged" | "tested")
+    is_chore(word)
+        && !matches!(
+            word,
+            "took"
+                | "wrote"
+                | "ran"
+                | "rang"
+                | "spoke"
+                | "talked"
+                | "changed"
+                | "called"
+                | "scheduled"
+                | "applied"
+                | "made"
+                | "dropped"
+                | "charged"
+                | "tested"
+        )
         || phrases!("taken | written | run | rung | spoken | done | given | hung | built | read | caught | put")
             .contains(word)
 }
@@ -77,10 +94,11 @@ pub(super) fn particle(word: &str) -> usize {
 /// Words that say by themselves that something is finished; how many tokens they take at `i`.
 pub(super) fn finished(clause: &Clause, i: usize) -> Option<usize> {
     const DONE: Phrases = phrases!(
-        "done and dusted | done with | done | complete | completed | finished | all done | all sorted | sorted out | sorted | \
-         taken care of | dealt with | seen to | wrapped up | over and done with | over with | out of the way | \
-         handled | finito | donezo | in the bag | behind me | ticked off | checked off | crossed off | ticked | \
-         off my plate | squared away | finalised | finalized | off the list | off my list | no more to do"
+        "done and dusted | done with | done | complete | completed | finished | all done | all sorted | sorted out | \
+         sorted | taken care of | dealt with | seen to | wrapped up | over and done with | over with | \
+         out of the way | handled | finito | donezo | in the bag | behind me | ticked off | checked off | \
+         crossed off | ticked | off my plate | squared away | finalised | finalized | off the list | off my list | \
+         no more to do"
     );
     clause.phrase(i, DONE)
 }

@@ -42,23 +42,28 @@ pub(super) fn later(clause: &Clause) -> Guess {
     let (i, _) = (clause.start + 1..clause.end).find_map(|i| clause.phrase(i, ASKS).map(|n| (i, n)))?;
     let told = clause.has(phrases!("remind me to | add | put | you"));
     if clause.has_noun() {
-        let fits = !told && !is_general(clause, i) && !scope::is_media(clause) && !matches!(clause.at(i), "when" | "any");
+        let fits =
+            !told && !is_general(clause, i) && !scope::is_media(clause) && !matches!(clause.at(i), "when" | "any");
         return fits.then_some((Act::List(i), 0.72));
     }
     let lost = clause.phrase(i, phrases!("what should i do | what do i do")).is_some();
-    asks::read(clause, i).filter(|_| clause.end - clause.start <= 24 && !lost).map(|(act, confidence)| (act, confidence - 0.08))
+    asks::read(clause, i)
+        .filter(|_| clause.end - clause.start <= 24 && !lost)
+        .map(|(act, confidence)| (act, confidence - 0.08))
 }
 
 /// Whether a question is about the words or about the engine and not about somebody's tasks.
 fn is_general(clause: &Clause, i: usize) -> bool {
     const GENERAL: Phrases = phrases!(
-        "mean | means | spell | spelled | pronounce | invented | invent | difference between | definition | stand for | \
-         do you store | do you save | do you share | do you sell | do you keep | do you sync | in the cloud | paid feature | \
-         do people | does the word | app | apps | translate | in spanish | in french | in german | synonym | better than | \
-         your favorite | your favourite | procrastinate | productivity | would happen | do you do | are you able | manager"
+        "mean | means | spell | spelled | pronounce | invented | invent | difference between | definition | \
+         stand for | do you store | do you save | do you share | do you sell | do you keep | do you sync | \
+         in the cloud | paid feature | do people | does the word | app | apps | translate | in spanish | in french | \
+         in german | synonym | better than | your favorite | your favourite | procrastinate | productivity | \
+         would happen | do you do | are you able | manager"
     );
     let own = clause.has(phrases!("i | my | me | we | our | us | there | i've | mine | any"));
-    let person = matches!(clause.at(i), "who" | "why") || clause.phrase(i, phrases!("how do you | what does | how does")).is_some();
+    let person = matches!(clause.at(i), "who" | "why")
+        || clause.phrase(i, phrases!("how do you | what does | how does")).is_some();
     clause.has(GENERAL) || person && !own
 }
 
@@ -96,10 +101,9 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     if let Some(guess) = asks::read(clause, body) {
         return Some(guess);
     }
-    let shows = !matches!(verb, "get" | "open" | "repeat" | "know" | "bring" | "find")
-        && asks::entries(clause, body)
+    let shows = !matches!(verb, "get" | "open" | "repeat" | "know" | "bring" | "find") && asks::entries(clause, body)
         || matches!(verb, "show" | "list" | "display" | "see" | "view" | "showing" | "listing")
-        && (everything(clause, i, body) || dated(clause, body));
+            && (everything(clause, i, body) || dated(clause, body));
     ((shows || remembered) && !clause.is_foreign()).then_some((Act::List(body), 0.8))
 }
 

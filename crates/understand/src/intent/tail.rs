@@ -43,9 +43,9 @@ pub(super) fn read(clause: &Clause) -> Guess {
 /// Whether only words of small weight follow.
 fn ends(clause: &Clause, i: usize) -> bool {
     let small = phrases!(
-        "off | out | done | as | complete | completed | finished | please | now | from | off the list | my | the | list | \
-         to | too | then | for | me | away | lol | ok | thanks | then | and | of | down | also | on | it | all | tasks | \
-         to-do | todo | one | mate | there"
+        "off | out | done | as | complete | completed | finished | please | now | from | off the list | my | the | \
+         list | to | too | then | for | me | away | lol | ok | thanks | and | of | down | also | on | it | all | \
+         tasks | to-do | todo | one | mate | there"
     );
     (i..clause.end).all(|k| small.contains(clause.at(k)) || !clause.words.is_word(k))
 }
@@ -61,15 +61,13 @@ fn completed(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
          mission accomplished | that is finished | it is finished | it is done | it's all done | that's all done"
     );
     let stated = clause.phrase(from, STATED).is_some_and(|n| ends(clause, from + n));
-    let verb = phrases!("tick | check | cross | mark | close | strike | scratch | complete | finish | resolve").contains(clause.at(from));
+    let verb = phrases!("tick | check | cross | mark | close | strike | scratch | complete | finish | resolve")
+        .contains(clause.at(from));
     let off = usize::from(matches!(clause.at(from + 1), "off" | "out"));
-    let pointed = verb
-        .then(|| shape::pointer(clause, from + 1 + off))
-        .flatten()
-        .filter(|n| {
-            let after = from + 1 + off + n;
-            ends(clause, after) && !(clause.at(from) == "strike" || clause.at(from) == "scratch") && !is_back(clause, after)
-        });
+    let pointed = verb.then(|| shape::pointer(clause, from + 1 + off)).flatten().filter(|n| {
+        let after = from + 1 + off + n;
+        ends(clause, after) && !(clause.at(from) == "strike" || clause.at(from) == "scratch") && !is_back(clause, after)
+    });
     if !stated && pointed.is_none() || clause.asked && !clause.has(phrases!("you")) {
         return None;
     }
@@ -100,7 +98,8 @@ fn deleted(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     let n = erase::verb(clause, from)?;
     let after = from + n;
     let pointed = shape::pointer(clause, after).is_some_and(|m| ends(clause, after + m));
-    let last = after >= clause.end && phrases!("delete | remove | cancel | erase | bin | scrap").contains(clause.at(from));
+    let last =
+        after >= clause.end && phrases!("delete | remove | cancel | erase | bin | scrap").contains(clause.at(from));
     if !pointed && !last || clause.asked && !clause.has(phrases!("you")) {
         return None;
     }
@@ -118,13 +117,19 @@ fn changed(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     if !VERBS.contains(clause.at(from)) || clause.asked && !clause.has(phrases!("you")) {
         return None;
     }
-    let its = clause.phrase(from + 1, phrases!("its priority | the priority | its due date | the date | the due date | its date"));
+    let its = clause
+        .phrase(from + 1, phrases!("its priority | the priority | its due date | the date | the due date | its date"));
     let n = its.or_else(|| shape::pointer(clause, from + 1))?;
     let after = from + 1 + n;
     let about = shape::subject(clause, said.clone()).unwrap_or(from + 1..after);
     let update = |change| Some((Act::Update(change, about.start, about.end), 0.82));
-    let back = phrases!("back to pending | back to open | back | to pending | to open | to not done | as pending | as not done | to undone | as open | to do | back to undone");
-    if matches!(clause.at(from), "reopen" | "untick" | "uncheck") || clause.phrase(after, back).is_some() && clause.date_at(after + 2).is_none() && clause.dates.is_empty() {
+    let back = phrases!(
+        "back to pending | back to open | back | to pending | to open | to not done | as pending | as not done | \
+         to undone | as open | to do | back to undone"
+    );
+    if matches!(clause.at(from), "reopen" | "untick" | "uncheck")
+        || clause.phrase(after, back).is_some() && clause.date_at(after + 2).is_none() && clause.dates.is_empty()
+    {
         return update(Change::Reopen);
     }
     if let Some(priority) = priority(clause, after) {
@@ -137,7 +142,8 @@ fn changed(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     }
     let later = clause.dates.iter().any(|found| found.tokens.start >= from);
     let earlier = clause.dates.iter().find(|found| found.tokens.start < from);
-    let relative = clause.seek(after, super::change::DISTANCES).is_some() || clause.seek(after, phrases!("earlier | later | sooner")).is_some();
+    let relative = clause.seek(after, super::change::DISTANCES).is_some()
+        || clause.seek(after, phrases!("earlier | later | sooner")).is_some();
     if later && about.end <= from {
         return Some((Act::Update(Change::Replace(said.end), about.start, clause.end), 0.85));
     }
@@ -167,23 +173,27 @@ fn priority(clause: &Clause, i: usize) -> Option<Priority> {
 fn noted(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     const NOTES: Phrases = phrases!(
         "make a note of it | make a note of that | make a note | note it down | note that down | write it down | \
-         write that down | don't let me miss it | don't let me forget it | don't let me forget | create a task for it | \
-         create a task for that | make it a task | make that a task | add a task for it | add a task for that | \
-         add a task | create a task | make a task for it | make a task for that | can they go on | can it go on | \
-         can that go on | they should go on | it should go on | put it down | add please | add to list | \
-         add to the list | add to my list"
+         write that down | don't let me miss it | don't let me forget it | don't let me forget | \
+         create a task for it | create a task for that | make it a task | make that a task | add a task for it | \
+         add a task for that | add a task | create a task | make a task for it | make a task for that | \
+         can they go on | can it go on | can that go on | they should go on | it should go on | put it down | \
+         add please | add to list | add to the list | add to my list"
     );
     if said.is_empty() || super::verb_at(clause, clause.start).is_some() {
         return None;
     }
-    let whole = clause.phrase(from, NOTES).is_some_and(|n| clause.is_spent(from + n..clause.end) || clause.at(from) == "can" || ends(clause, from + n));
+    let whole = clause
+        .phrase(from, NOTES)
+        .is_some_and(|n| clause.is_spent(from + n..clause.end) || clause.at(from) == "can" || ends(clause, from + n));
     let last = clause.at(from) == "add" && from + 1 >= clause.end;
     let pointed = shape::pointer(clause, from + 1).is_some_and(|n| {
         let next = clause.at(from + 1 + n);
         let placed = matches!(next, "on" | "down" | "in" | "to" | "for" | "onto");
         match clause.at(from) {
             "add" => next != ":",
-            "put" | "stick" | "pop" | "whack" | "chuck" | "throw" | "jot" | "write" | "note" | "bung" | "stick'" => placed,
+            "put" | "stick" | "pop" | "whack" | "chuck" | "throw" | "jot" | "write" | "note" | "bung" | "stick'" => {
+                placed
+            }
             "save" | "log" | "record" | "capture" => from + 1 + n >= clause.end,
             _ => false,
         }

@@ -26,7 +26,10 @@ pub(super) fn read(clause: &Clause) -> Guess {
 
 /// The first date at or after `i`, with at most a word between.
 fn date_near<'c>(clause: &'c Clause, i: usize) -> Option<&'c Found> {
-    clause.dates.iter().find(|found| found.tokens.start >= i && found.tokens.start <= i + 2 || found.tokens.contains(&i))
+    clause
+        .dates
+        .iter()
+        .find(|found| found.tokens.start >= i && found.tokens.start <= i + 2 || found.tokens.contains(&i))
 }
 
 /// A date, or a bare hour, at `i`.
@@ -56,7 +59,8 @@ fn corrected(clause: &Clause, i: usize) -> Guess {
     let date = date_near(clause, at).filter(|found| found.tokens.start <= at + 1)?;
     let after = date.tokens.end;
     let about = clause.phrase(after, phrases!("for | , for | for the")).map(|m| after + m);
-    let instead = clause.phrase(after, phrases!("instead | not | rather than | , not | and not | instead of | now")).is_some();
+    let instead =
+        clause.phrase(after, phrases!("instead | not | rather than | , not | and not | instead of | now")).is_some();
     let closed = clause.is_spent(after..clause.end) || about.is_some() || instead;
     let range = about.map_or(at..at, |from| from..clause.end);
     closed.then_some((update_at(at, range, clause), 0.68))
@@ -73,25 +77,46 @@ fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> Act {
 /// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for …".
 pub(super) fn new_value(clause: &Clause, i: usize) -> Guess {
     const FIELDS: Phrases = phrases!(
-        "new deadline | new due date | new date | new time | new title | new name | new priority | the deadline | the due date | \
-         the date | the time | the title | the name | the priority | the description | the note | the notes | \
-         due date | wrong date | wrong time | wrong day | wrong priority | title | its priority | my highest priority | the status"
+        "new deadline | new due date | new date | new time | new title | new name | new priority | the deadline | \
+         the due date | the date | the time | the title | the name | the priority | the description | the note | \
+         the notes | due date | wrong date | wrong time | wrong day | wrong priority | title | its priority | \
+         my highest priority | the status"
     );
     let (at, n) = clause.seek(i, FIELDS).filter(|(at, _)| *at <= i + 6)?;
     let asks = phrases!("what | what's | whats | when | how | is | do | which | who").contains(clause.at(i));
-    if asks || verb_at(clause, i).is_some_and(|verb| verb != crate::lexicon::Verb::Make) || clause.asked || clause.is_elsewhere() {
+    if asks
+        || verb_at(clause, i).is_some_and(|verb| verb != crate::lexicon::Verb::Make)
+        || clause.asked
+        || clause.is_elsewhere()
+    {
         return None;
     }
-    let title = clause.phrase(i, phrases!("the title should be | the name should be | title should be | the new title is | the title is | it should say | it should read | it should be called"));
+    let title = clause.phrase(
+        i,
+        phrases!(
+            "the title should be | the name should be | title should be | the new title is | the title is | \
+         it should say | it should read | it should be called"
+        ),
+    );
     if let Some(m) = title.filter(|m| i + m < clause.end) {
         return Some((Act::Update(Change::NewName(i + m), i + m, i + m), 0.7));
     }
-    let set = clause.seek(at + n, phrases!("should be | is now | is | should have been | needs to be | has to be | : | , | was moved to | moved to | got extended to | got extended by | has been extended to | got moved to | should read"));
+    let set = clause.seek(
+        at + n,
+        phrases!(
+            "should be | is now | is | should have been | needs to be | has to be | : | , | was moved to | moved to | \
+         got extended to | got extended by | has been extended to | got moved to | should read"
+        ),
+    );
     let valued = clause.dates.iter().any(|found| found.tokens.start >= at) || clause.has(super::change::DISTANCES);
     let level = attributes::closing_priority(clause, i).is_some() || clause.has(phrases!("high | low | medium"));
     let prioritised = clause.at(at + n - 1) == "priority";
     let fits = valued && (set.is_some() || at == i && clause.at(i) == "new" || at > i) || prioritised && level;
-    let first = shape::is_definite(clause, i) || at == i || clause.before(at) == "," || clause.phrase(i, phrases!("with regard to | as for | for | about | regarding | on")).is_some() || at > i && clause.before(at).ends_with("'s");
+    let first = shape::is_definite(clause, i)
+        || at == i
+        || clause.before(at) == ","
+        || clause.phrase(i, phrases!("with regard to | as for | for | about | regarding | on")).is_some()
+        || at > i && clause.before(at).ends_with("'s");
     (fits && first).then_some((Act::Update(Change::Any, i, clause.end), 0.66))
 }
 
@@ -117,7 +142,14 @@ fn to_date(clause: &Clause, i: usize) -> Guess {
         let about = clause.seek(last.tokens.end, phrases!("for")).map(|(at, n)| at + n);
         let closed = about.is_some() || clause.is_spent(last.tokens.end..clause.end);
         let from = about.unwrap_or(last.tokens.start);
-        return closed.then_some((Act::Update(if about.is_some() { Change::Instead } else { Change::Replace(from) }, last.tokens.start, clause.end), 0.6));
+        return closed.then_some((
+            Act::Update(
+                if about.is_some() { Change::Instead } else { Change::Replace(from) },
+                last.tokens.start,
+                clause.end,
+            ),
+            0.6,
+        ));
     }
     let to = if clause.at(last.tokens.start) == "to" { last.tokens.start } else { last.tokens.start.checked_sub(1)? };
     let plain = |k: usize| clause.words.is_word(k) && !shape::is_pronoun(clause.at(k)) && clause.date_at(k).is_none();
@@ -133,25 +165,34 @@ fn to_date(clause: &Clause, i: usize) -> Guess {
 /// "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
 fn stated(clause: &Clause, i: usize) -> Guess {
     const MOVED: Phrases = phrases!(
-        "has been moved | have been moved | was moved | were moved | got moved | is moved | been moved | has moved | has been pushed | was pushed | \
-         got pushed | has been changed | was changed | got changed | has changed | has been rescheduled | was rescheduled | got rescheduled | \
-         is rescheduled | has been postponed | was postponed | got postponed | is postponed | has been shifted | was shifted | \
-         got shifted | has been brought forward | was brought forward | got bumped | was bumped | has been bumped | has been delayed | \
-         was delayed | is delayed | got delayed | has been extended | got extended | was extended | can wait | \
-         will have to wait | has to wait | needs to wait | can be done | moves | needs to move | has to move | should move | \
-         needs to be moved | should be moved | has to be moved | must be moved | can be moved | be moved | need to be moved | \
-         is better | would be better | is due | are due | isn't due | belongs | slipped | has slipped | should happen | should come | comes | \
-         should ring | should go off | should repeat | should recur | should only be | should also go off | should start | \
-         has to be done sooner | is happening | will be | should be set | be set | be pushed | be rescheduled | got switched | has switched | was switched"
+        "has been moved | have been moved | was moved | were moved | got moved | is moved | been moved | has moved | \
+         has been pushed | was pushed | got pushed | has been changed | was changed | got changed | has changed | \
+         has been rescheduled | was rescheduled | got rescheduled | is rescheduled | has been postponed | \
+         was postponed | got postponed | is postponed | has been shifted | was shifted | got shifted | \
+         has been brought forward | was brought forward | got bumped | was bumped | has been bumped | \
+         has been delayed | was delayed | is delayed | got delayed | has been extended | got extended | \
+         was extended | can wait | will have to wait | has to wait | needs to wait | can be done | moves | \
+         needs to move | has to move | should move | needs to be moved | should be moved | has to be moved | \
+         must be moved | can be moved | be moved | need to be moved | is better | would be better | is due | \
+         are due | isn't due | belongs | slipped | has slipped | should happen | should come | comes | should ring | \
+         should go off | should repeat | should recur | should only be | should also go off | should start | \
+         has to be done sooner | is happening | will be | should be set | be set | be pushed | be rescheduled | \
+         got switched | has switched | was switched"
     );
     const SHALL: Phrases = phrases!(
-        "should be | should have been | needs to be | has to be | ought to be | must be | is supposed to be | is meant to be | \
-         should now be | is now | are now | is | are | was meant to be | should say | should read | should be called | \
-         should be named | 's now | should have | isn't | is not | is no longer"
+        "should be | should have been | needs to be | has to be | ought to be | must be | is supposed to be | \
+         is meant to be | should now be | is now | are now | is | are | was meant to be | should say | should read | \
+         should be called | should be named | needs a | needs | gets | 's now | should have | isn't | is not | \
+         is no longer"
     );
-    const OPENERS: Phrases = phrases!("what | which | when | who | how | if | is | are | do | does | i | we | you | he | she | they | there | there's | \
-         why | where | this | it's | tell | show | tomorrow | today | tonight | nothing | here");
-    if OPENERS.contains(clause.at(i)) || clause.asked && clause.words.before(i) != "could" && clause.words.before(i) != "can" || verb_at(clause, i).is_some() && !shape::is_definite(clause, i) {
+    const OPENERS: Phrases = phrases!(
+        "what | which | when | who | how | if | is | are | do | does | i | we | you | he | she | they | there | \
+         there's | why | where | this | it's | tell | show | tomorrow | today | tonight | nothing | here"
+    );
+    if OPENERS.contains(clause.at(i))
+        || clause.asked && clause.words.before(i) != "could" && clause.words.before(i) != "can"
+        || verb_at(clause, i).is_some() && !shape::is_definite(clause, i)
+    {
         return None;
     }
     let entry = shape::names_entry(clause, i..clause.end.min(i + 9));
@@ -159,8 +200,11 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     let other = clause.is_elsewhere() || !definite && clause.is_foreign();
     if let Some((at, n)) = clause.seek(i + 1, MOVED).filter(|(at, _)| *at <= i + 9) {
         let due = matches!(clause.at(at + 1), "due") || matches!(clause.at(at), "will" | "comes");
-        let new = clause.has(phrases!("now | instead | not | rather than | no longer")) || entry || matches!(clause.at(at), "can" | "should");
-        let dated = clause.dates.iter().any(|found| found.tokens.end > at + n) || clause.seek(at + n, super::change::DISTANCES).is_some();
+        let new = clause.has(phrases!("now | instead | not | rather than | no longer"))
+            || entry
+            || matches!(clause.at(at), "can" | "should");
+        let dated = clause.dates.iter().any(|found| found.tokens.end > at + n)
+            || clause.seek(at + n, super::change::DISTANCES).is_some();
         let fits = dated && !other && (!due || new && definite) && clause.at(at + n) != "every";
         return fits.then_some((Act::Update(Change::Replace(at), i, clause.end), 0.7));
     }
@@ -175,9 +219,13 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     }
     let date = date_near(clause, after).filter(|found| found.tokens.start <= after + 1)?;
     let end = date.tokens.end;
-    let now = clause.at(after.saturating_sub(1)) == "now" || clause.phrase(end, phrases!("now | instead | not | rather than | , not | from now on | , instead | and not")).is_some();
+    let now = clause.at(after.saturating_sub(1)) == "now"
+        || clause
+            .phrase(end, phrases!("now | instead | not | rather than | , not | from now on | , instead | and not"))
+            .is_some();
     let shall = !is && definite;
-    (now || shall || entry && is && end >= clause.end).then_some((Act::Update(Change::Replace(at), i, clause.end), if now { 0.72 } else { 0.64 }))
+    (now || shall || entry && is && end >= clause.end)
+        .then_some((Act::Update(Change::Replace(at), i, clause.end), if now { 0.72 } else { 0.64 }))
 }
 
 /// "… should be high priority", "… should say buy paint", "… should have the tag Q3", "… isn't done".
@@ -187,28 +235,42 @@ fn valued(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
         return (after < clause.end).then_some((Act::Update(Change::NewName(after), i, at), 0.68));
     }
     if clause.at(at) == "isn't" || clause.phrase(at, phrases!("is not")).is_some() {
-        let open = clause.phrase(after, phrases!("done | finished | complete | completed | actually done | really done | actually finished"));
+        let open = clause.phrase(
+            after,
+            phrases!("done | finished | complete | completed | actually done | really done | actually finished"),
+        );
         let more = clause.has(phrases!("after all | yet , | reopen | back | actually"));
         if open.is_some() && more {
             return Some((Act::Update(Change::Reopen, i, at), 0.7));
         }
-        let urgent = clause.phrase(after, phrases!("urgent | important | high priority | that important | that urgent | so urgent"));
-        let over = clause.phrase(after + urgent?, phrases!("anymore | any more | after all | now | any longer")).is_some();
+        let urgent = clause
+            .phrase(after, phrases!("urgent | important | high priority | that important | that urgent | so urgent"));
+        let over =
+            clause.phrase(after + urgent?, phrases!("anymore | any more | after all | now | any longer")).is_some();
         return over.then_some((Act::Update(Change::Priority(Priority::Low), i, at), 0.66));
     }
     if clause.phrase(after, phrases!("the tag | the tags | the label | tag | tagged")).is_some() && !is {
         return Some((Act::Update(Change::Tags, i, clause.end), 0.65));
     }
-    let more = clause.phrase(after, phrases!("now | more | the")).unwrap_or(0);
-    let (priority, n) = attributes::priority_at(clause, after + more).or_else(|| level(clause, after + more).filter(|_| !is))?;
+    if clause.phrase(after, phrases!("changed to | renamed to | renamed | turned into")).is_some() && !is {
+        return Some((Act::Update(Change::Any, i, clause.end), 0.64));
+    }
+    let more = clause
+        .phrase(after, phrases!("now | more | the | higher | a higher | lower | a lower | of higher"))
+        .unwrap_or(0);
+    let (priority, n) =
+        attributes::priority_at(clause, after + more).or_else(|| level(clause, after + more).filter(|_| !is))?;
     let end = after + more + n;
     let now = more > 0 || clause.at(at + 1) == "now" || matches!(clause.at(end), "now" | "instead") || !is;
-    let closed = clause.is_spent(end..clause.end) || matches!(clause.at(end), "now" | "instead" | "," | "priority" | "than");
+    let closed =
+        clause.is_spent(end..clause.end) || matches!(clause.at(end), "now" | "instead" | "," | "priority" | "than");
     (closed && now).then_some((Act::Update(Change::Priority(priority), i, at), 0.68))
 }
 
 fn level(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
     match clause.at(i) {
+        "priority" if matches!(clause.before(i), "higher") => Some((Priority::High, 1)),
+        "priority" if matches!(clause.before(i), "lower") => Some((Priority::Low, 1)),
         "high" => Some((Priority::High, 1)),
         "low" => Some((Priority::Low, 1)),
         "medium" => Some((Priority::Medium, 1)),
@@ -219,9 +281,9 @@ fn level(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
 /// "one more day for the report", "give me another week on the essay", "I need more time for the audit".
 pub(super) fn longer(clause: &Clause, i: usize) -> Guess {
     const MORE: Phrases = phrases!(
-        "give me another | give me one more | give me until | give me till | give me | i need another | i need one more | \
-         one more | another | one | two | three | half an | an | a | add another | add a | add an | add one more | two more | \
-         add | push back"
+        "give me another | give me one more | give me until | give me till | give me | i need another | \
+         i need one more | one more | another | one | two | three | half an | an | a | add another | add a | \
+         add an | add one more | two more | add | push back"
     );
     let n = clause.phrase(i, MORE)?;
     let first = clause.words.is_word(i + n);
@@ -230,9 +292,13 @@ pub(super) fn longer(clause: &Clause, i: usize) -> Guess {
     let unit = (i..clause.end.min(i + 4)).find(|k| super::change::DISTANCES.contains(clause.at(*k)));
     let at = if until { date_near(clause, i + n)?.tokens.end } else { unit? + 1 };
     let side = usize::from(matches!(clause.at(at), "later" | "earlier" | "sooner" | "more" | "extra"));
-    let about = clause.phrase(at + side, phrases!("for | on | to | , | to the deadline for | to the deadline of"))? + at + side;
+    let about =
+        clause.phrase(at + side, phrases!("for | on | to | , | to the deadline for | to the deadline of"))? + at + side;
     let told = shape::is_definite(clause, about);
-    let asked = side > 0 || until || matches!(clause.at(i), "give" | "add") || clause.phrase(i, phrases!("one more | another | two more | i need")).is_some();
+    let asked = side > 0
+        || until
+        || matches!(clause.at(i), "give" | "add")
+        || clause.phrase(i, phrases!("one more | another | two more | i need")).is_some();
     let fits = first && told && asked && !clause.is_elsewhere() && !clause.asked && clause.dates.len() < 2;
     fits.then_some((Act::Update(Change::Any, about, clause.end), 0.62))
 }
@@ -241,10 +307,15 @@ pub(super) fn longer(clause: &Clause, i: usize) -> Guess {
 fn rather(clause: &Clause, i: usize) -> Guess {
     let (at, _) = clause.seek(i + 1, phrases!("instead | rather than"))?;
     let dated = clause.dates.iter().any(|found| found.tokens.end <= at || clause.at(at) == "instead");
-    let question = matches!(clause.at(i), "what" | "how" | "who" | "where" | "why" | "is" | "are" | "i'll" | "play" | "show");
+    let question =
+        matches!(clause.at(i), "what" | "how" | "who" | "where" | "why" | "is" | "are" | "i'll" | "play" | "show");
     let bare = clause.dates.iter().any(|found| found.tokens.start == i && found.tokens.end >= at);
     let about = shape::subject(clause, i..at).filter(|_| !bare);
-    let fits = dated && !question && !clause.asked && !clause.is_foreign() && (bare || about.is_some() || clause.has(phrases!("it | that")));
+    let fits = dated
+        && !question
+        && !clause.asked
+        && !clause.is_foreign()
+        && (bare || about.is_some() || clause.has(phrases!("it | that")));
     if !fits {
         return None;
     }
@@ -256,8 +327,8 @@ fn rather(clause: &Clause, i: usize) -> Guess {
 pub(super) fn once(clause: &Clause, i: usize) -> Guess {
     const ENDS: Phrases = phrases!(
         "should no longer recur | should no longer repeat | shouldn't repeat | should not repeat | shouldn't recur | \
-         doesn't need to repeat | should stop repeating | no longer repeats | doesn't repeat | doesn't recur | from repeating | \
-         from recurring | no longer needs to repeat | needn't repeat | should not recur"
+         doesn't need to repeat | should stop repeating | no longer repeats | doesn't repeat | doesn't recur | \
+         from repeating | from recurring | no longer needs to repeat | needn't repeat | should not recur"
     );
     let (at, _) = clause.seek(i + 1, ENDS)?;
     let from = i + usize::from(verb_at(clause, i).is_some());
