@@ -9,6 +9,7 @@ mod moods;
 mod more;
 mod moves;
 mod random;
+mod said;
 mod several;
 
 fn now() -> jiff::Zoned {

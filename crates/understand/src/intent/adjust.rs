@@ -225,6 +225,7 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
         .or_else(|| (i + 2..clause.end.min(i + 5)).find(|k| clause.at(*k) == "one").map(|k| (k, k + 1)));
     let (at, end) =
         entry.filter(|(at, _)| !(i + 1..*at).any(|k| matches!(clause.at(k), "to" | "for" | "on" | "about")))?;
+    let end = end + usize::from(crate::numbers::figures(clause.at(end)).is_some());
     let lead = clause.phrase(
         end,
         phrases!("to repeat | to recur | to go off | to | for | on | at | down for | be due | due | back"),

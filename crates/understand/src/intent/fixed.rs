@@ -13,6 +13,7 @@ use crate::update::Change;
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
     stated(clause, i)
+        .or_else(|| reported(clause, i))
         .or_else(|| remember(clause, i))
         .or_else(|| gone(clause, i))
         .or_else(|| instead(clause, i))
@@ -51,6 +52,13 @@ fn stated(clause: &Clause, i: usize) -> Guess {
         && at <= i + 6
         && !matches!(clause.at(i), "what" | "which" | "who" | "how" | "it" | "this");
     (statement && !clause.is_foreign()).then_some((Act::Update(Change::Priority(priority), i, at - 1), 0.6))
+}
+
+/// "note that the lawn is mowed", "record that I've paid the rent": news of a task, by whatever it is told.
+fn reported(clause: &Clause, i: usize) -> Guess {
+    let n =
+        clause.phrase(i, phrases!("note that | log that | record that | register that | mark down that | update :"))?;
+    super::finish::done(clause, i + n)
 }
 
 /// "buy oat milk is due saturday": where "is due" begins.

@@ -139,7 +139,8 @@ fn at(clause: &Clause, i: usize) -> Guess {
     if clause.words.is_quoted(i) {
         return None;
     }
-    if matches!(verb_at(clause, i), Some(Verb::Remind | Verb::Add | Verb::Show)) {
+    let fetches = matches!(clause.at(i), "get" | "pull" | "bring" | "open");
+    if !fetches && matches!(verb_at(clause, i), Some(Verb::Remind | Verb::Add | Verb::Show)) {
         return adjust::read(clause, i).or_else(|| fixed::read(clause, i)).or_else(|| by_verb(clause, i));
     }
     rest::wanted(clause, i)

@@ -50,6 +50,11 @@ fn corrected(clause: &Clause, i: usize) -> Guess {
     if clause.asked || clause.is_elsewhere() {
         return None;
     }
+    let meant = (clause.opening..i).any(|k| matches!(clause.words.at(k), "meant" | "mean"));
+    let only = clause.dates.first().is_some_and(|found| found.tokens.start == i && found.tokens.end == clause.end);
+    if meant && only {
+        return Some((Act::Update(Change::Replace(i), i, clause.end), 0.62));
+    }
     if let Some(n) = clause.phrase(i, phrases!("i said")) {
         let (at, m) = clause.seek(i + n, phrases!("but it's | but it is | but i meant | but make it | not"))?;
         return is_when(clause, at + m).then_some((Act::Update(Change::Replace(at + m), at + m, clause.end), 0.6));
