@@ -49,7 +49,12 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     }
     // "empty the bin tonight", "drop the forms off on Tuesday": something to do.
     let chore = phrases!("empty | drop | clear | scrub | wipe | purge | kill | trash").contains(clause.at(i));
-    if chore && !clause.has_noun() && !clause.dates.is_empty() && !shape::names_entry(clause, i + 1..clause.end) {
+    if chore
+        && !clause.has_noun()
+        && !clause.dates.is_empty()
+        && !shape::names_entry(clause, i + 1..clause.end)
+        && !matches!(clause.at(i + 1), "everything" | "all")
+    {
         return None;
     }
     let plain = matches!(clause.at(i), "delete" | "remove" | "erase");
@@ -99,7 +104,7 @@ pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
 /// "close out the form", "wrap up the budget task", "resolve the test task", "put a tick next to the bread".
 pub(super) fn wrap_up(clause: &Clause, i: usize) -> Guess {
     const TICK: Phrases = phrases!(
-        "put a tick next to | put a tick against | put a tick by | put a check next to | put a check mark next to | \
+        "put a tick next to | check the box next to | tick the box next to | check the box for | put a tick against | put a tick by | put a check next to | put a check mark next to | \
          put a checkmark next to | put a line through | draw a line through | put a cross through | draw a line under"
     );
     const SURE: Phrases =
@@ -150,6 +155,9 @@ pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
     if clause.at(i + 1) == "off" || clause.at(i + 1) == "out" && clause.at(i) != "check" {
         return Some((Act::Complete(i + 2, clause.end), 0.93));
     }
+    if shape::pointer(clause, i + 1).is_some_and(|n| clause.at(i + 1 + n) == "out" && i + 2 + n == clause.end) {
+        return Some((Act::Complete(i + 1, clause.end - 1), 0.85));
+    }
     if let Some(guess) = marked_done(clause, i) {
         return Some(guess);
     }
@@ -192,7 +200,7 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
          i already did | i just finished | i just completed | i just did | i have finished with | i have finished | \
          i've finished | i have completed | i've completed | i have done | i've done | i finished with | \
          i finished | i completed | i did | i'm done with | im done with | i am done with | i'm finished with | \
-         i am finished with | we finished | we completed | all done with | done with | finished with | finished | \
+         i am finished with | we finished | we completed | all done with | all finished with | we're done with | we are done with | all sorted with | task finished : | done with | finished with | finished | \
          completed | finshed | complted | finised | i have finish | i finish | i've finish | task done - | \
          task done : | task complete : | done - | done – | done — | finished - | finished : | completed : | \
          i finally finished | i've finally finished | finally finished | finally done with | just now completed | \
@@ -215,6 +223,7 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
             && !is_finished_thing(clause, i + n);
         let fits = !listing && !asked && !tired && !clause.is_foreign() && i + n < clause.end;
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
+        let fits = fits && clause.at(i + n) != "not";
         return fits.then_some((Act::Complete(i + n, end), 0.85));
     }
     let number = clause.at(i + 1) == "#" || crate::numbers::figures(clause.at(i + 1)).is_some();

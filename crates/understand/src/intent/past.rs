@@ -97,7 +97,7 @@ pub(super) fn finished(clause: &Clause, i: usize) -> Option<usize> {
         "done and dusted | done with | done | complete | completed | finished | all done | all sorted | sorted out | \
          sorted | taken care of | dealt with | seen to | wrapped up | over and done with | over with | \
          out of the way | handled | finito | donezo | in the bag | behind me | ticked off | checked off | \
-         crossed off | ticked | off my plate | squared away | finalised | finalized | off the list | off my list | \
+         crossed off | ticked | off my plate | squared away | finalised | finalized | \
          no more to do"
     );
     clause.phrase(i, DONE)

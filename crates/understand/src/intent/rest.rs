@@ -194,7 +194,11 @@ pub(super) fn without_verb(clause: &Clause) -> Guess {
     if singular && noun.end == clause.end && !definite {
         return Some((Act::Create(Form::Make, clause.start), 0.55));
     }
-    let named = heads(clause, noun) && follows(clause, noun);
+    let stated = clause.seek(
+        noun.end,
+        phrases!("should | could | can | was | needs | must | ought | may | isn't | is too | is wrong"),
+    );
+    let named = heads(clause, noun) && follows(clause, noun) && stated.is_none();
     (named && clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.7))
 }
 

@@ -34,7 +34,7 @@ fn presented(clause: &Clause, i: usize) -> Guess {
         i,
         phrases!(
             "they're both | they're all | they are both | they are all | they're | both are | both | those are | \
-         these are | it's | it is | that's | that is | thats | that one's | this one's | they are | it has been | \
+         these are | it's | its | it is | that's | that is | thats | that one's | this one's | they are | it has been | \
          that has been | it's been | that's been"
         ),
     ) && let Some(m) = done_at(clause, i + n + fill(clause, i + n))
@@ -115,7 +115,7 @@ fn bare(clause: &Clause, i: usize) -> Guess {
     let k = (i + 1..clause.end.min(i + 6)).find(|k| {
         let n = past::finished(clause, *k)
             .or_else(|| past::is_participle(clause.at(*k)).then(|| 1 + past::particle(clause.at(*k + 1))));
-        n.is_some_and(|n| closes(clause, *k + n)) && clause.at(*k) != "complete"
+        n.is_some_and(|n| closes(clause, *k + n)) && (clause.at(*k) != "complete" || *k == i + 1 && k + 1 == clause.end)
     })?;
     let plain = |m: usize| clause.words.is_quoted(m) || clause.words.is_word(m) && !shape::is_pronoun(clause.at(m));
     let sure = past::finished(clause, k).is_some();
@@ -134,7 +134,7 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
     const LEADS: Phrases = phrases!(
         "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
          we've | we have | we already | just | already | ive | ive already | ive just | i finally | we finally | \
-         finally | i've finally | we just | we've already | we've just | i also | i actually | i've now | we both | \
+         finally | i've finally | we just | we've already | we've just | i also | i have now | i was able to | i actually | i've now | we both | \
          i then | i had already | i've also | i did already | i've actually | ive finally | i have finally | yep | \
          yes i | yeah i | we've finally | just now | i just now"
     );
