@@ -20,8 +20,8 @@ const FIRST: Phrases = phrases!(
      prioritise | prioritize | flag | give | treat | consider | make | add | rank | take | lift | clear | remove | \
      strip | delete | erase | cancel | get | scrap | unset | wipe | write | note | jot | attach | include | \
      mention | specify | append | record | have | let | schedule | assign | grant | allow | change | replace | \
-     substitute | swap | exchange | switch | mark | flip | update | log | register | count | list | report | \
-     declare | call"
+     substitute | swap | exchange | switch | mark | flip | update | log | register | escalate | count | list | \
+     report | declare | call"
 );
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
@@ -139,8 +139,18 @@ fn level(clause: &Clause, i: usize) -> Guess {
             || matches!(clause.at(i), "prioritise" | "prioritize");
         return (entry && sure).then_some((Act::Update(Change::Priority(priority), i + 1, end), 0.84));
     }
-    if !matches!(clause.at(i), "put" | "give" | "set" | "turn" | "treat" | "consider" | "make" | "add" | "rank") {
+    if !matches!(
+        clause.at(i),
+        "put" | "give" | "set" | "turn" | "treat" | "consider" | "make" | "add" | "rank" | "assign" | "escalate"
+    ) {
         return None;
+    }
+    // "put high priority on the visa form"
+    if let Some((priority, n)) = attributes::priority_at(clause, i + 1).filter(|(_, n)| *n > 1)
+        && matches!(clause.at(i + 1 + n), "on" | "to" | "for")
+        && shape::is_definite(clause, i + 2 + n)
+    {
+        return Some((Act::Update(Change::Priority(priority), i + 2 + n, clause.end), 0.84));
     }
     let (at, priority) = attributes::closing_priority(clause, i + 2).or_else(|| {
         let at = clause
@@ -220,7 +230,7 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
     }
     let entry = clause
         .nouns_in(i + 1..clause.end.min(i + 8))
-        .find(|noun| noun.noun != lexicon::Noun::List)
+        .find(|noun| noun.noun != lexicon::Noun::List && !noun.plural)
         .map(|noun| (noun.at, noun.end))
         .or_else(|| (i + 2..clause.end.min(i + 5)).find(|k| clause.at(*k) == "one").map(|k| (k, k + 1)));
     let (at, end) =

@@ -92,12 +92,13 @@ fn duties(clause: &Clause, i: usize) -> Option<f64> {
         "i have to do | i need to do | i have to get done | i need to get done | to get done | i supposed to do | \
          i going to do | i should do | i must do | should i do | must i do | have i got to do | left to do | \
          i gotta do | i got to do | i have left | i have planned | do i have | i meant to do | needs to be done | \
-         needs doing | needs to be finished | needs finishing | have i got down | needs to get done | i wanted to keep in mind | have i completed | have i finished | \
-         have i done | did i finish | did i complete | did i get done | i forgetting | on my plate | on my agenda | \
-         next for me | is pending | is overdue | is due | are due | is left | to do today | to do tomorrow | \
-         to do this week | to do next | i have for | things i have | i still have to do | i still need to do | \
-         i still have to finish | i have to finish | i need to finish | i still got to do | i've got to do | \
-         i've got left | i supposed to be doing | should i be doing | i be doing | have i got on | have i got left | \
+         needs doing | needs to be finished | needs finishing | have i got down | needs to get done | \
+         i wanted to keep in mind | have i completed | have i finished | have i done | did i finish | \
+         did i complete | did i get done | i forgetting | on my plate | on my agenda | next for me | is pending | \
+         is overdue | is due | are due | is left | to do today | to do tomorrow | to do this week | to do next | \
+         i have for | things i have | i still have to do | i still need to do | i still have to finish | \
+         i have to finish | i need to finish | i still got to do | i've got to do | i've got left | \
+         i supposed to be doing | should i be doing | i be doing | have i got on | have i got left | \
          have i got coming up | have i still got to | i have on | i have coming up | do i still have | i got on | \
          have we got on | have we got to do | i need to work on | should i work on | should i tackle | \
          should i start with | should i focus on | i have to remember | i not forget | i need to remember | \

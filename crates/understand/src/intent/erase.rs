@@ -24,7 +24,8 @@ const VERBS: Phrases = phrases!(
 /// Those that mean deleting even where only "the …" follows.
 const PLAIN: Phrases = phrases!(
     "get rid of | do away with | bin off | bin | ditch | nuke | axe | ax | yeet | zap | rm | del | rmv | delet | \
-     scrap | nix | never mind | nevermind | nvm | never mind about | call off | forget about | forget | let go of | take off"
+     scrap | nix | never mind | nevermind | nvm | never mind about | call off | forget about | forget | let go of | \
+     take off"
 );
 
 /// How many tokens a verb of deleting takes at `i`, whichever it is.
@@ -168,11 +169,11 @@ fn unreminded(clause: &Clause, i: usize) -> Guess {
 /// "the gym reminder can go", "both reminders should be dropped", "this one isn't needed".
 fn may_go(clause: &Clause, i: usize) -> Guess {
     const GO: Phrases = phrases!(
-        "can come off | should come off | can go | should go | must go | has to go | needs to go | can be dropped | can be deleted | can be removed | \
-         can be cleared | can be scrapped | can be binned | should be deleted | should be removed | \
-         should be dropped | should be stopped | should be cancelled | should be canceled | should be cleared | \
-         isn't needed | aren't needed | is not needed | are not needed | isn't necessary | is not necessary | \
-         isn't relevant | is no longer needed | are no longer needed | is no longer necessary | \
+        "can come off | should come off | can go | should go | must go | has to go | needs to go | can be dropped | \
+         can be deleted | can be removed | can be cleared | can be scrapped | can be binned | should be deleted | \
+         should be removed | should be dropped | should be stopped | should be cancelled | should be canceled | \
+         should be cleared | isn't needed | aren't needed | is not needed | are not needed | isn't necessary | \
+         is not necessary | isn't relevant | is no longer needed | are no longer needed | is no longer necessary | \
          is no longer relevant | no longer needs doing | isn't happening | is not happening | is obsolete | \
          is irrelevant | is moot | isn't useful | needs deleting | needs removing | needs to be deleted | \
          needs to be removed | needs to be cancelled | needs to be canceled | needs to be dropped | \

@@ -104,7 +104,8 @@ pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
 /// "close out the form", "wrap up the budget task", "resolve the test task", "put a tick next to the bread".
 pub(super) fn wrap_up(clause: &Clause, i: usize) -> Guess {
     const TICK: Phrases = phrases!(
-        "put a tick next to | check the box next to | tick the box next to | check the box for | put a tick against | put a tick by | put a check next to | put a check mark next to | \
+        "put a tick next to | check the box next to | tick the box next to | check the box for | \
+         put a tick against | put a tick by | put a check next to | put a check mark next to | \
          put a checkmark next to | put a line through | draw a line through | put a cross through | draw a line under"
     );
     const SURE: Phrases =
@@ -200,12 +201,13 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
          i already did | i just finished | i just completed | i just did | i have finished with | i have finished | \
          i've finished | i have completed | i've completed | i have done | i've done | i finished with | \
          i finished | i completed | i did | i'm done with | im done with | i am done with | i'm finished with | \
-         i am finished with | we finished | we completed | all done with | all finished with | we're done with | we are done with | all sorted with | task finished : | done with | finished with | finished | \
-         completed | finshed | complted | finised | i have finish | i finish | i've finish | task done - | \
-         task done : | task complete : | done - | done – | done — | finished - | finished : | completed : | \
-         i finally finished | i've finally finished | finally finished | finally done with | just now completed | \
-         just completed | just finished | knocked out | already finished | already completed | already did | \
-         already done | already complete | done :"
+         i am finished with | we finished | we completed | all done with | all finished with | we're done with | \
+         we are done with | all sorted with | task finished : | done with | finished with | finished | completed | \
+         finshed | complted | finised | i have finish | i finish | i've finish | task done - | task done : | \
+         task complete : | done - | done – | done — | finished - | finished : | completed : | i finally finished | \
+         i've finally finished | finally finished | finally done with | just now completed | just completed | \
+         just finished | knocked out | already finished | already completed | already did | already done | \
+         already complete | done :"
     );
     if let Some(guess) = state::alone(clause, i) {
         return Some(guess);

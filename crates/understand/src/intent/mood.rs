@@ -122,7 +122,7 @@ pub(super) fn checked(clause: &Clause, guess: Guess) -> Guess {
     let said = |phrases: Phrases| (clause.opening..body).any(|i| clause.words.phrase(i, phrases).is_some());
     let begged = (clause.opening..clause.words.len().min(clause.end + 4))
         .any(|i| crate::courtesy::is_please(clause.words.at(i)) || i >= clause.end && clause.words.at(i) == "you");
-    let asks_you = said(phrases!("you | u | we"));
+    let asks_you = said(phrases!("you | u | we | mind | chance"));
     let general = match act {
         Act::Undo => clause.end <= clause.start + 1,
         _ => is_general(clause, body),

@@ -74,7 +74,11 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     if verb == "get" && wants_new(clause, i) {
         return Some((Act::Create(Form::Make, i + 1), 0.8));
     }
-    if verb == "tell" && clause.at(i + 1) == "me" && clause.at(i + 2) == "to" && !clause.dates.is_empty() {
+    if verb == "tell"
+        && clause.at(i + 1) == "me"
+        && !clause.dates.is_empty()
+        && (clause.at(i + 2) == "to" || clause.date_at(i + 2).is_some_and(|found| clause.at(found.tokens.end) == "to"))
+    {
         return Some((Act::Create(Form::Remind, i + 2), 0.7));
     }
     if verb == "bring" && clause.has(phrases!("forward")) && (!clause.dates.is_empty() || clause.has(change::DISTANCES))

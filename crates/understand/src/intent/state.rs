@@ -34,8 +34,8 @@ fn presented(clause: &Clause, i: usize) -> Guess {
         i,
         phrases!(
             "they're both | they're all | they are both | they are all | they're | both are | both | those are | \
-         these are | it's | its | it is | that's | that is | thats | that one's | this one's | they are | it has been | \
-         that has been | it's been | that's been"
+             these are | it's | its | it is | that's | that is | thats | that one's | this one's | they are | \
+             it has been | that has been | it's been | that's been"
         ),
     ) && let Some(m) = done_at(clause, i + n + fill(clause, i + n))
         && closes(clause, i + n + fill(clause, i + n) + m)
@@ -134,9 +134,9 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
     const LEADS: Phrases = phrases!(
         "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
          we've | we have | we already | just | already | ive | ive already | ive just | i finally | we finally | \
-         finally | i've finally | we just | we've already | we've just | i also | i have now | i was able to | i actually | i've now | we both | \
-         i then | i had already | i've also | i did already | i've actually | ive finally | i have finally | yep | \
-         yes i | yeah i | we've finally | just now | i just now"
+         finally | i've finally | we just | we've already | we've just | i also | i have now | i was able to | \
+         i actually | i've now | we both | i then | i had already | i've also | i did already | i've actually | \
+         ive finally | i have finally | yep | yes i | yeah i | we've finally | just now | i just now"
     );
     const MANAGED: Phrases = phrases!(
         "managed to get | managed to | got round to | got around to | took care of | saw to | seen to | dealt with | \

@@ -192,7 +192,7 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     );
     const OPENERS: Phrases = phrases!(
         "what | which | when | who | how | if | is | are | do | does | i | we | you | he | she | they | there | \
-         there's | why | where | this | it's | tell | show | tomorrow | today | tonight | nothing | here"
+         there's | why | where | it's | tell | show | tomorrow | today | tonight | nothing | here"
     );
     if OPENERS.contains(clause.at(i))
         || clause.asked && clause.words.before(i) != "could" && clause.words.before(i) != "can"
