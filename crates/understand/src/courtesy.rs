@@ -75,7 +75,8 @@ fn opening(words: &Words, i: usize) -> Option<usize> {
 fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
     match words.at(i) {
         "i" if n == 2 && words.at(i + 1) == "need" => !is_please(words.at(i + 2)),
-        "yes" | "now" | "no" | "nope" => words.at(i + 1) != ",",
+        "yes" | "no" | "nope" => words.at(i + 1) != "," && (i + 2 >= end || !is_reply(words.at(i + 1))),
+        "now" => words.at(i + 1) != ",",
         "next" | "first" | "finally" | "second" | "third" | "last" | "lastly" | "secondly" | "thirdly" | "firstly" => {
             words.at(i + 1) != "," && !is_command(words.at(i + 1))
         }
@@ -84,6 +85,11 @@ fn opening_is_content(words: &Words, i: usize, n: usize, end: usize) -> bool {
         "to" => lexicon::verb(words.at(i + 1)).is_none(),
         _ => i + n >= end,
     }
+}
+
+/// Verbs that open a command after "yes" or "no".
+fn is_reply(word: &str) -> bool {
+    phrases!("cancel | change | push | put | make | set | postpone | reschedule").contains(word) || is_command(word)
 }
 
 /// Verbs that open a command after "first", "second", "finally".

@@ -44,7 +44,8 @@ const VERBS: &[(Verb, Phrases)] = &[
     (
         Verb::Put,
         phrases!(
-            "put | place | stick | throw | write | jot | note | pop | chuck | bung | whack | tack | slap | sling | putting"
+            "put | place | stick | throw | write | jot | note | pop | chuck | bung | whack | tack | slap | sling | \
+             putting | attach"
         ),
     ),
     (
@@ -58,7 +59,7 @@ const VERBS: &[(Verb, Phrases)] = &[
         Verb::Remind,
         phrases!(
             "remind | alert | notify | nudge | ping | reming | remid | eemind | rmind | remine | remmind | reminding | \
-             rmnd | remnd | bug | pester | nag | warn"
+             rmnd | remnd | bug | pester | nag | warn | buzz | poke | prompt | prod | hassle"
         ),
     ),
     (
@@ -86,8 +87,8 @@ const VERBS: &[(Verb, Phrases)] = &[
     (
         Verb::Change,
         phrases!(
-            "change | update | downgrade | upgrade | modify | edit | alter | adjust | revise | replace | switch | correct | fix | swap | \
-             amend | prioritize | prioritise | changing | updating | extend | convert"
+            "change | update | downgrade | upgrade | modify | edit | alter | adjust | revise | replace | switch | \
+             correct | fix | swap | amend | prioritize | prioritise | changing | updating | extend | convert"
         ),
     ),
     (Verb::Rename, phrases!("rename | retitle | reword | renaming | rephrase")),
@@ -95,7 +96,8 @@ const VERBS: &[(Verb, Phrases)] = &[
         Verb::Move,
         phrases!(
             "move | postpone | reschedule | push | delay | shift | bump | snooze | defer | moving | reset | \
-             rescheduled | transfer | pushing | postponing | rescheduling | shifting | bumping | prepone | advance | pospone"
+             rescheduled | transfer | pushing | postponing | rescheduling | shifting | bumping | prepone | advance | \
+             pospone"
         ),
     ),
     (Verb::Tag, phrases!("tag | label | retag | tagging | relabel | categorise | categorize")),
@@ -217,19 +219,22 @@ fn to_do(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
 /// What softens a request or leads up to it; a command begins after it.
 pub(crate) const SOFTENERS: Phrases = phrases!(
     "how about | any chance you could | any chance you can | any chance of | is there any chance you could | \
-     it would be great if you could | it would be great if you | it would be nice if you could | it'd be great if you could | \
-     it'd be great if you | it'd be nice if you could | it would help if you could | i'd be grateful if you would | \
-     i'd be grateful if you could | i would be grateful if you could | i'd appreciate it if you could | \
-     i'd appreciate it if you would | i would appreciate it if you could | feel free to | i think we can | \
-     i think we should | i think you can | i think i should | i guess we can | i guess you can | i guess i should | \
-     i suppose we can | i suppose i should | i reckon we can | i'd say | i'd love you to | why don't you | why not | \
-     maybe | perhaps | quickly | hmm | hm | phew | yup | yep | ugh | argh | gosh | right , | thanks , | thank you , | \
-     good morning , | good evening , | morning , | mind | do you mind | would you be so kind as to | be a dear and | \
-     wait no | wait | hang on | oh wait | actually no | on second thought | on second thoughts | come to think of it | \
-     by the way | btw | fyi | anyway | anyways | so yeah | as well as that , | plus | oh and | oh yeah | before i forget , | \
-     before i forget | while i remember | while i think of it | while you're at it | real quick | unfortunately | \
-     apparently | turns out | looks like | good news | bad news | sorry about this but | it turns out | sorry but | \
-     we can | we could | ok so | okay so | yes please | hey so | i meant to say | i think"
+     it would be great if you could | it would be great if you | it would be nice if you could | \
+     it'd be great if you could | it'd be great if you | it'd be nice if you could | it would help if you could | \
+     i'd be grateful if you would | i'd be grateful if you could | i would be grateful if you could | \
+     i'd appreciate it if you could | i'd appreciate it if you would | i would appreciate it if you could | \
+     feel free to | i think we can | i think we should | i think you can | i think i should | i guess we can | \
+     i guess you can | i guess i should | i suppose we can | i suppose i should | i reckon we can | i'd say | \
+     i'd love you to | why don't you | why not | maybe | perhaps | quickly | hmm | hm | phew | yup | yep | ugh | \
+     argh | gosh | right , | thanks , | thank you , | good morning , | good evening , | morning , | mind | \
+     do you mind | would you be so kind as to | be a dear and | wait no | wait | hang on | oh wait | actually no | \
+     on second thought | on second thoughts | come to think of it | by the way | btw | fyi | anyway | anyways | \
+     so yeah | as well as that , | plus | oh and | oh yeah | before i forget , | before i forget | \
+     while i remember | while i think of it | while you're at it | real quick | unfortunately | apparently | \
+     turns out | looks like | good news | bad news | sorry about this but | it turns out | sorry but | we can | \
+     we could | good evening | good morning | listen , | look , | right | i suppose | i guess | oops | \
+     do you think you could | on top of that | if you'd | let's have | i don't know if | i forgot to say that | \
+     seems | it seems | ok so | okay so | yes please | hey so | i meant to say | i think"
 );
 
 pub(crate) fn is_article(word: &str) -> bool {

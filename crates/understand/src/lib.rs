@@ -138,13 +138,24 @@ fn name_by_remark(words: &Words, range: Range<usize>, command: &mut Command, now
     command::name(command, named);
 }
 
+/// "I sold the bike, so delete that task": what seemed to be news of a task is why the command is given, and names it.
+fn is_reason(last: &Command, command: &Command) -> bool {
+    let pointed = command.target == Some(Target::It) || command.missing == Some(Missing::Target);
+    let guessed = last.intent == Intent::CompleteTask && last.confidence < 0.7;
+    guessed && pointed && matches!(command.intent, Intent::DeleteTask | Intent::UpdateTask | Intent::CompleteTask)
+}
+
 /// Adds a command. A clause that says only when ("Yearly.") completes the task before it, and a second change of the
 /// same task ("… and make it urgent") the first.
-fn add(commands: &mut Vec<Command>, command: Command) {
+fn add(commands: &mut Vec<Command>, mut command: Command) {
     if let Some(last) = commands.last_mut()
         && update::join(last, &command)
     {
         return;
+    }
+    if let Some(reason) = commands.pop_if(|last| is_reason(last, &command)) {
+        command.target = reason.target;
+        command.missing = command.missing.filter(|missing| *missing != Missing::Target);
     }
     if let Some(last) = commands.last_mut().filter(|last| last.intent == Intent::CreateTask)
         && command.intent == Intent::Unknown

@@ -60,6 +60,58 @@ fn is_joint(word: &str) -> bool {
     matches!(word, "for" | "to" | "at" | "on" | "called" | "named" | "by" | "from" | "in")
 }
 
+/// Whether what is named at `i` is a thing of a computer, a shop or a phone and no task: "the photo", "my cart", "this file".
+pub(crate) fn is_thing(clause: &Clause, i: usize) -> bool {
+    const THINGS: Phrases = phrases!(
+        "photo | photos | picture | pictures | image | images | video | videos | file | files | folder | folders | \
+         document | documents | pdf | docx | spreadsheet | screen | screenshot | screenshots | chat | font | \
+         sentence | purchase | ringtone | subtitles | friend | ride | navigation | membership | caller | page | \
+         paragraph | tab | tabs | window | bookmark | bookmarks | bass | background | cache | cookies | browser | \
+         app | apps | wallpaper | theme | brightness | level | film | films | series | character | characters | \
+         column | row | cell | branch | code | directory | drive | desktop | clipboard | download | downloads | \
+         reservation | route | setting | settings | history | profile | bio | status"
+    );
+    const PLACES: Phrases = phrases!(
+        "cart | basket | bookmarks | watchlist | route | reservation | order | friend | clock | folder | drive | \
+         desktop | timer | file | document | chat | group | screen | block list | blocklist | favourites | \
+         favorites | library | queue | contacts | wishlist | cloud | world clock | pizza | photo | picture"
+    );
+    if clause.words.of_tasks {
+        return false;
+    }
+    let joint = |k: &usize| {
+        !clause.words.is_word(*k)
+            || matches!(
+                clause.at(*k),
+                "to" | "from" | "with" | "for" | "on" | "in" | "as" | "off" | "into" | "and" | "at" | "so" | "please"
+            )
+            || clause.date_at(*k).is_some()
+    };
+    let end = (i..clause.end).find(joint).unwrap_or(clause.end);
+    let head = clause.at(end.saturating_sub(1));
+    let named = end > i && end - i <= 4 && THINGS.contains(head) && !clause.words.is_quoted(i) && !clause.has_noun();
+    let verbless = end == i || lexicon::is_article(clause.at(i)) || end - i <= 2;
+    let place = (end..clause.end).rev().find(|k| matches!(clause.at(*k), "to" | "from" | "in" | "as" | "into"));
+    let placed = place.is_some_and(|at| {
+        let own = lexicon::is_article(clause.at(at + 1));
+        own && (at + 2..clause.end.min(at + 6))
+            .any(|k| clause.phrase(k, PLACES).is_some_and(|n| clause.is_spent(k + n..clause.end)))
+    });
+    named && verbless || placed
+}
+
+/// Whether it is written for a machine: a query, a line of a program.
+pub(crate) fn is_code(clause: &Clause) -> bool {
+    if !clause.has(phrases!("= | < | { | + +")) {
+        return false;
+    }
+    let assigns = clause.has(phrases!("="));
+    let marks = clause.has(phrases!("; | { | } | ( | where | < | [")) || clause.words.at(clause.end) == ";";
+    clause.has(phrases!("< | + +")) && marks
+        || assigns && marks && !clause.has(phrases!("- >"))
+        || clause.has(phrases!("{")) && clause.has(phrases!("}"))
+}
+
 /// Whether the word belongs to another trade.
 pub(crate) fn is_foreign(word: &str) -> bool {
     FOREIGN.contains(word) || PLANS.contains(word)
@@ -68,9 +120,10 @@ pub(crate) fn is_foreign(word: &str) -> bool {
 /// Whether a "list" in the clause is one of songs or of names.
 pub(crate) fn is_media(clause: &Clause) -> bool {
     clause.has(phrases!(
-        "playlist | playlists | play list | song list | track list | wine list | price list | contact list | \
-         contacts list | guest list | mailing list | friend list | friends list | list of restaurants | \
-         ingredients list | ingredient list | list of ingredients | list of songs | song on | songs on"
+        "playlist | playlists | play list | top 40 list | block list | watch list | christmas list on spotify | \
+         wait list | waiting list | song list | track list | wine list | price list | contact list | contacts list | \
+         guest list | mailing list | friend list | friends list | list of restaurants | ingredients list | \
+         ingredient list | list of ingredients | list of songs | song on | songs on"
     ))
 }
 

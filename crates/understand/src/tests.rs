@@ -11,6 +11,7 @@ mod moods;
 mod more;
 mod moves;
 mod random;
+mod said;
 mod several;
 mod slots;
 

@@ -12,7 +12,20 @@ use crate::phrases::{Phrases, phrases};
 use crate::reading::Field;
 use crate::update::Change;
 
+/// The first words of all that is read here, so that other clauses are not looked at eleven times.
+const FIRST: Phrases = phrases!(
+    "put | push | set | bring | pull | carry | roll | hold | drag | kick | bump | move | shift | slide | leave | \
+     keep | save | park | wait | putting | pushing | delay | raise | increase | up | boost | crank | elevate | \
+     turn | upgrade | higher | lower | decrease | drop | reduce | downgrade | cut | star | pin | highlight | \
+     prioritise | prioritize | flag | give | treat | consider | make | add | rank | take | lift | clear | remove | \
+     strip | delete | erase | cancel | get | scrap | unset | wipe | write | note | jot | attach | include | \
+     mention | specify | append | record | have | let | schedule | assign | grant | allow | change | replace | \
+     substitute | swap | exchange | switch | mark | flip | update | log | register | escalate | count | list | \
+     report | declare | call"
+);
+
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
+    clause.phrase(i, FIRST)?;
     put_off(clause, i)
         .or_else(|| priority(clause, i))
         .or_else(|| level(clause, i))
@@ -35,12 +48,14 @@ fn dated(clause: &Clause, i: usize) -> bool {
 /// my open tasks over to Monday", "hold off on the roast until seven".
 fn put_off(clause: &Clause, i: usize) -> Guess {
     const JOINED: Phrases = phrases!(
-        "put off | put back | push back | push out | push off | hold off on | hold off | hold off with | set back | carry over | \
-         roll over | bring forward | pull forward | wait with | pull in | move up | move back | move out | \
-         move forward | put forward | putting off | pushing back | bump back | drag out | leave | kick | delay | slide"
+        "put off | put back | push back | push out | push off | hold off on | hold off | hold off with | set back | \
+         carry over | roll over | bring forward | pull forward | wait with | pull in | move up | move back | \
+         move out | move forward | put forward | putting off | pushing back | bump back | drag out | leave | kick | \
+         delay | slide"
     );
     const VERBS: Phrases = phrases!(
-        "put | push | set | bring | pull | carry | roll | hold | drag | kick | bump | move | shift | slide | leave | keep | save | park"
+        "put | push | set | bring | pull | carry | roll | hold | drag | kick | bump | move | shift | slide | leave | \
+         keep | save | park"
     );
     const PARTS: Phrases = phrases!("off | back | forward | over | out | on | ahead | up | for | until | till");
     if clause.at(i) == "pull" && clause.at(i + 1) == "up" {
@@ -81,8 +96,9 @@ fn priority(clause: &Clause, i: usize) -> Guess {
     const DOWN: Phrases =
         phrases!("lower | decrease | drop | reduce | bump down | turn down | downgrade | cut | move down");
     const FIELD: Phrases = phrases!(
-        "the priority of | the priority on | the priority for | the priority from | the priority | the importance of | the importance for | \
-         the urgency of | priority of | priority on | priority for | its priority | its importance | its urgency | priority"
+        "the priority of | the priority on | the priority for | the priority from | the priority | \
+         the importance of | the importance for | the urgency of | priority of | priority on | priority for | \
+         its priority | its importance | its urgency | priority"
     );
     let (verb, raised) = match (clause.phrase(i, DOWN), clause.phrase(i, UP)) {
         (Some(n), _) => (n, Priority::Low),
@@ -91,7 +107,7 @@ fn priority(clause: &Clause, i: usize) -> Guess {
     };
     let field = clause.phrase(i + verb, FIELD)?;
     let from = i + verb + field;
-    let told = attributes::closing_priority(clause, from).map(|(at, priority)| (at, priority)).or_else(|| {
+    let told = attributes::closing_priority(clause, from).or_else(|| {
         let (at, n) = clause.seek(from, phrases!("to"))?;
         Some((at, word(clause.at(at + n))?))
     });
@@ -123,8 +139,18 @@ fn level(clause: &Clause, i: usize) -> Guess {
             || matches!(clause.at(i), "prioritise" | "prioritize");
         return (entry && sure).then_some((Act::Update(Change::Priority(priority), i + 1, end), 0.84));
     }
-    if !matches!(clause.at(i), "put" | "give" | "set" | "turn" | "treat" | "consider" | "make" | "add" | "rank") {
+    if !matches!(
+        clause.at(i),
+        "put" | "give" | "set" | "turn" | "treat" | "consider" | "make" | "add" | "rank" | "assign" | "escalate"
+    ) {
         return None;
+    }
+    // "put high priority on the visa form"
+    if let Some((priority, n)) = attributes::priority_at(clause, i + 1).filter(|(_, n)| *n > 1)
+        && matches!(clause.at(i + 1 + n), "on" | "to" | "for")
+        && shape::is_definite(clause, i + 2 + n)
+    {
+        return Some((Act::Update(Change::Priority(priority), i + 2 + n, clause.end), 0.84));
     }
     let (at, priority) = attributes::closing_priority(clause, i + 2).or_else(|| {
         let at = clause
@@ -169,9 +195,10 @@ fn note(clause: &Clause, i: usize) -> Guess {
         "put | write | note | add | jot | attach | include | mention | specify | leave | append | make | record"
     );
     const INTO: Phrases = phrases!(
-        "in the notes of | in the notes for | in the note of | in the description of | in the details of | to the notes of | to the notes for | \
-         to the description of | to the description for | to the details of | on the notes of | a note to | a comment to | a note on | \
-         a comment on | a note in | a note for | a description to | details to | in the comments of | notes to | comment to"
+        "in the notes of | in the notes for | in the note of | in the description of | in the details of | \
+         to the notes of | to the notes for | to the description of | to the description for | to the details of | \
+         on the notes of | a note to | a comment to | a note on | a comment on | a note in | a note for | \
+         a description to | details to | in the comments of | notes to | comment to"
     );
     if !VERBS.contains(clause.at(i)) {
         return None;
@@ -203,11 +230,12 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
     }
     let entry = clause
         .nouns_in(i + 1..clause.end.min(i + 8))
-        .find(|noun| noun.noun != lexicon::Noun::List)
+        .find(|noun| noun.noun != lexicon::Noun::List && !noun.plural)
         .map(|noun| (noun.at, noun.end))
         .or_else(|| (i + 2..clause.end.min(i + 5)).find(|k| clause.at(*k) == "one").map(|k| (k, k + 1)));
     let (at, end) =
         entry.filter(|(at, _)| !(i + 1..*at).any(|k| matches!(clause.at(k), "to" | "for" | "on" | "about")))?;
+    let end = end + usize::from(crate::numbers::figures(clause.at(end)).is_some());
     let lead = clause.phrase(
         end,
         phrases!("to repeat | to recur | to go off | to | for | on | at | down for | be due | due | back"),
@@ -231,7 +259,8 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
 /// "give the blog post a deadline of Dec 29", "give me another week on the essay", "put a deadline of Sunday on the fence".
 fn given(clause: &Clause, i: usize) -> Guess {
     const DEADLINE: Phrases = phrases!(
-        "a deadline of | a due date of | a deadline on | a deadline for | a new deadline of | a new due date of | until | till | a new date | a time of"
+        "a deadline of | a due date of | a deadline on | a deadline for | a new deadline of | a new due date of | \
+         until | till | a new date | a time of"
     );
     if !matches!(clause.at(i), "give" | "put" | "set" | "assign" | "grant" | "allow") {
         return None;
@@ -266,9 +295,10 @@ fn turned(clause: &Clause, i: usize) -> Guess {
 /// "put task 2 back to open", "set the report back to pending", "bring the gym task back".
 fn reopened(clause: &Clause, i: usize) -> Guess {
     const BACK: Phrases = phrases!(
-        "back to pending | back to open | back to not done | back to undone | back to to do | back to todo | back to incomplete | to pending | to open | \
-         to not done | to undone | to incomplete | as pending | as open | as not done | as undone | as incomplete | back on the list | \
-         back on my list | back as pending | back as open | back to unfinished | as unfinished"
+        "back to pending | back to open | back to not done | back to undone | back to to do | back to todo | \
+         back to incomplete | to pending | to open | to not done | to undone | to incomplete | as pending | \
+         as open | as not done | as undone | as incomplete | back on the list | back on my list | back as pending | \
+         back as open | back to unfinished | as unfinished"
     );
     if !matches!(
         clause.at(i),
@@ -307,8 +337,9 @@ fn status(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     const DONE: Phrases = phrases!(
-        "to done | as done | to complete | to completed | as complete | as completed | to finished | as finished | down as done | \
-         down as finished | down as complete | done | finished | complete | completed | as taken | as paid | as sent | as sorted"
+        "to done | as done | to complete | to completed | as complete | as completed | to finished | as finished | \
+         down as done | down as finished | down as complete | done | finished | complete | completed | as taken | \
+         as paid | as sent | as sorted"
     );
     let (at, n) = clause.seek(i + 2, DONE).filter(|(at, n)| super::state::closes(clause, at + n))?;
     let bare = n == 1;

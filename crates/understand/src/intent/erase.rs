@@ -12,18 +12,20 @@ use crate::phrases::{Phrases, phrases};
 const VERBS: Phrases = phrases!(
     "get rid of | get rid off | do away with | throw away | throw out | chuck out | chuck away | chuck | toss out | \
      toss | bin off | bin | ditch | nuke | axe | ax | lose | yeet | zap | abandon | withdraw | cut | end | quit | \
-     dump | retire | revoke | rescind | omit | let go of | shut down | call off | rm | del | rmv | delet | dispose of | \
-     wipe out | wipe off | clean up | clean out | clear out | clear up | clear off | away with | never mind about | \
-     never mind | nevermind | nvm | strike out | strike off | strike | scratch off | scratch | unschedule | kill off | \
-     blow off | take off | take down | pull | bury | obliterate | expunge | trash | scrap | nix | drop | kick | \
-     knock off | erase | forget about | forget | skip | remove | delete | cancel | take out | leave out | leave off | \
-     discard | let's drop | give up on | stop with | exterminate | terminate | unlist | boot | weed out | destroy"
+     dump | retire | revoke | rescind | omit | let go of | shut down | call off | rm | del | rmv | delet | \
+     dispose of | wipe out | wipe off | clean up | clean out | clear out | clear up | clear off | away with | \
+     never mind about | never mind | nevermind | nvm | strike out | strike off | strike | scratch off | scratch | \
+     unschedule | kill off | blow off | take off | take down | pull | bury | obliterate | expunge | trash | scrap | \
+     nix | drop | kick | knock off | erase | forget about | forget | skip | remove | delete | cancel | take out | \
+     leave out | leave off | discard | let's drop | give up on | stop with | exterminate | terminate | unlist | \
+     boot | weed out | destroy"
 );
 
 /// Those that mean deleting even where only "the …" follows.
 const PLAIN: Phrases = phrases!(
-    "get rid of | do away with | bin off | bin | ditch | nuke | axe | ax | yeet | zap | rm | del | rmv | delet | scrap | \
-     nix | never mind | nevermind | nvm | never mind about | call off | forget about | forget | let go of"
+    "get rid of | do away with | bin off | bin | ditch | nuke | axe | ax | yeet | zap | rm | del | rmv | delet | \
+     scrap | nix | never mind | nevermind | nvm | never mind about | call off | forget about | forget | let go of | \
+     take off"
 );
 
 /// How many tokens a verb of deleting takes at `i`, whichever it is.
@@ -38,7 +40,11 @@ fn is_off(clause: &Clause, i: usize) -> bool {
 }
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
-    colloquial(clause, i).or_else(|| off_list(clause, i)).or_else(|| unneeded(clause, i)).or_else(|| may_go(clause, i))
+    colloquial(clause, i)
+        .or_else(|| off_list(clause, i))
+        .or_else(|| unneeded(clause, i))
+        .or_else(|| unreminded(clause, i))
+        .or_else(|| may_go(clause, i))
 }
 
 /// "ditch the juggling task", "bin the ebay one", "rm 3".
@@ -79,11 +85,20 @@ fn off_list(clause: &Clause, i: usize) -> Guess {
     if let Some(n) = clause.phrase(i, LEADS).filter(|_| clause.has_noun()) {
         return Some((Act::Delete(i + n, clause.end), 0.8));
     }
-    const VERBS: Phrases = phrases!(
-        "get | cut | strike | pull | yeet | knock | kick | leave | wipe | chuck | throw | toss | take | drop | scratch | \
-         keep | bump | kick | boot | lose | cross"
+    let gone =
+        phrases!("off the list | off my list | off the shopping list | off my shopping list | off the to-do list");
+    let tail = clause.seek(i + 1, gone).filter(|(at, n)| at + n == clause.end && *at <= i + 6);
+    let plain =
+        |k: usize| clause.words.is_word(k) && !shape::is_pronoun(clause.at(k)) && !shape::VERBS.contains(clause.at(k));
+    if let Some((at, _)) = tail.filter(|(at, _)| verb_at(clause, i).is_none() && (i..*at).all(plain)) {
+        let from = i + clause.phrase(i, VERBS).unwrap_or(0);
+        return (from < at && !clause.asked).then_some((Act::Delete(from, at), 0.7));
+    }
+    const OFF: Phrases = phrases!(
+        "get | cut | strike | pull | yeet | knock | kick | leave | wipe | chuck | throw | toss | take | drop | \
+         scratch | keep | bump | boot | lose"
     );
-    if !VERBS.contains(clause.at(i)) || clause.at(i) == "cross" {
+    if !OFF.contains(clause.at(i)) {
         return None;
     }
     let (at, n) = clause.seek(i + 2, phrases!("off | from | out of"))?;
@@ -134,21 +149,43 @@ fn unneeded(clause: &Clause, i: usize) -> Guess {
     (from + lead < end).then_some((Act::Delete(from + lead, end), 0.78))
 }
 
+/// "don't bother reminding me of the parade", "I no longer want to be reminded about the gym".
+fn unreminded(clause: &Clause, i: usize) -> Guess {
+    const NOT: Phrases = phrases!(
+        "don't | dont | not | no longer | never | needn't | stop | quit | no more | cease | no reason to | no point"
+    );
+    let (not, _) = clause.seek(i, NOT).filter(|(at, _)| *at <= i + 3)?;
+    let (at, n) = clause
+        .seek(not, phrases!("remind me | reminding me | be reminded | reminded"))
+        .filter(|(at, _)| *at <= not + 6)?;
+    let straight = (not..at)
+        .all(|k| clause.words.is_word(k) && !matches!(clause.at(k), "forget" | "miss" | "so" | "and" | "let" | "you"))
+        || clause.phrase(i, phrases!("you don't | you dont | you needn't | you do not")).is_some();
+    let about = clause.phrase(at + n, phrases!("about | of | to | for | that"))?;
+    let from = at + n + about;
+    (straight && from < clause.end && !clause.asked).then_some((Act::Delete(from, clause.end), 0.8))
+}
+
 /// "the gym reminder can go", "both reminders should be dropped", "this one isn't needed".
 fn may_go(clause: &Clause, i: usize) -> Guess {
     const GO: Phrases = phrases!(
-        "can go | should go | must go | has to go | needs to go | can be dropped | can be deleted | can be removed | \
-         can be cleared | can be scrapped | can be binned | should be deleted | should be removed | should be dropped | \
-         should be stopped | should be cancelled | should be canceled | should be cleared | isn't needed | \
-         aren't needed | is not needed | are not needed | isn't necessary | is not necessary | isn't relevant | \
-         is no longer needed | are no longer needed | is no longer necessary | is no longer relevant | \
-         no longer needs doing | isn't happening | is not happening | is obsolete | is irrelevant | is moot | \
-         isn't useful | needs deleting | needs removing | needs to be deleted | needs to be removed | needs to be cancelled | needs to be canceled | needs to be dropped | has to be deleted | is cancelled | \
-         is canceled | has been cancelled | has been canceled | was cancelled | got cancelled | is off | has been called off | \
-         was a mistake | were a mistake | is a duplicate | fell through | isn't needed anymore | doesn't need doing | \
-         don't need doing | doesn't matter | is not going to happen | isn't going to happen | won't be necessary | \
-         won't be needed | can be cancelled | can be canceled | be dropped | be deleted | be removed | be cancelled"
+        "can come off | should come off | can go | should go | must go | has to go | needs to go | can be dropped | \
+         can be deleted | can be removed | can be cleared | can be scrapped | can be binned | should be deleted | \
+         should be removed | should be dropped | should be stopped | should be cancelled | should be canceled | \
+         should be cleared | isn't needed | aren't needed | is not needed | are not needed | isn't necessary | \
+         is not necessary | isn't relevant | is no longer needed | are no longer needed | is no longer necessary | \
+         is no longer relevant | no longer needs doing | isn't happening | is not happening | is obsolete | \
+         is irrelevant | is moot | isn't useful | needs deleting | needs removing | needs to be deleted | \
+         needs to be removed | needs to be cancelled | needs to be canceled | needs to be dropped | \
+         has to be deleted | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | \
+         got cancelled | is off | has been called off | was a mistake | were a mistake | is a duplicate | \
+         fell through | isn't needed anymore | doesn't need doing | don't need doing | doesn't matter | \
+         is not going to happen | isn't going to happen | won't be necessary | won't be needed | can be cancelled | \
+         can be canceled | be dropped | be deleted | be removed | be cancelled"
     );
+    if i != clause.start && !shape::is_definite(clause, i) {
+        return None;
+    }
     let (at, n) = clause.seek(i + 1, GO)?;
     let tail = clause.is_spent(at + n..clause.end)
         || clause
@@ -159,7 +196,14 @@ fn may_go(clause: &Clause, i: usize) -> Guess {
             .is_some();
     let entry = shape::names_entry(clause, i..at);
     let subject = shape::is_definite(clause, i) || clause.phrase(i, phrases!("everything | any")).is_some();
-    let sure = entry || clause.phrase(at, phrases!("is off | is moot | can go | has to go | must go | needs to go | should go | doesn't matter | fell through | was a mistake | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | got cancelled | is irrelevant")).is_none();
+    let listed = clause.phrase(at + n, phrases!("from the list | from my list | from my tasks")).is_some();
+    let sure = entry || listed || !phrases!(
+        "is off | is moot | can go | has to go | must go | needs to go | should go | doesn't matter | fell through | \
+         was a mistake | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | \
+         got cancelled | is irrelevant"
+    )
+        .iter()
+        .any(|weak| clause.words.spells(at, weak).is_some());
     let polite = clause.asked && !matches!(clause.words.before(i), "could" | "can");
     (tail && subject && sure && at <= i + 9 && !polite && !clause.is_elsewhere())
         .then_some((Act::Delete(i, at), if entry { 0.8 } else { 0.66 }))

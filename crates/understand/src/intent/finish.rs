@@ -44,7 +44,20 @@ pub(super) fn delete(clause: &Clause, i: usize) -> Guess {
     {
         return Some((Act::Update(Change::Replace(at), i + 1, clause.end), 0.7));
     }
-    if clause.is_elsewhere() && !is_remind(clause, i + 1) || scope::is_media(clause) {
+    if clause.is_elsewhere() && !is_remind(clause, i + 1) || scope::is_media(clause) || scope::is_thing(clause, i + 1) {
+        return None;
+    }
+    if clause.has(phrases!("notifications for | all notifications | push notifications")) {
+        return None;
+    }
+    // "empty the bin tonight", "drop the forms off on Tuesday": something to do.
+    let chore = phrases!("empty | drop | clear | scrub | wipe | purge | kill | trash").contains(clause.at(i));
+    if chore
+        && !clause.has_noun()
+        && !clause.dates.is_empty()
+        && !shape::names_entry(clause, i + 1..clause.end)
+        && !matches!(clause.at(i + 1), "everything" | "all")
+    {
         return None;
     }
     let plain = matches!(clause.at(i), "delete" | "remove" | "erase");
@@ -101,14 +114,15 @@ pub(super) fn take_off(clause: &Clause, i: usize) -> Guess {
 /// "close out the form", "wrap up the budget task", "resolve the test task", "put a tick next to the bread".
 pub(super) fn wrap_up(clause: &Clause, i: usize) -> Guess {
     const TICK: Phrases = phrases!(
-        "put a tick next to | put a tick against | put a tick by | put a check next to | put a check mark next to | put a checkmark next to | \
-         put a line through | draw a line through | put a cross through | draw a line under"
+        "put a tick next to | check the box next to | tick the box next to | check the box for | \
+         put a tick against | put a tick by | put a check next to | put a check mark next to | \
+         put a checkmark next to | put a line through | draw a line through | put a cross through | draw a line under"
     );
     const SURE: Phrases =
         phrases!("close out | close off | tick off | check off | cross off | mark off | sign off on | polish off");
     const VERBS: Phrases = phrases!(
-        "close out | close off | close | wrap up | resolve | finalise | finalize | sign off | knock out | file away | finish off | finish up | \
-         archive | conclude"
+        "close out | close off | close | wrap up | resolve | finalise | finalize | sign off | knock out | \
+         file away | finish off | finish up | archive | conclude"
     );
     if let Some(n) =
         clause.phrase(i, TICK).or_else(|| clause.phrase(i, SURE).filter(|n| shape::is_definite(clause, i + n)))
@@ -124,7 +138,7 @@ pub(super) fn wrap_up(clause: &Clause, i: usize) -> Guess {
 
 pub(super) fn complete(clause: &Clause, i: usize) -> Guess {
     let noun = clause.has_noun();
-    if clause.is_elsewhere() || clause.at(i) == "close" && !noun {
+    if clause.is_elsewhere() || clause.at(i) == "close" && !noun || scope::is_thing(clause, i + 1) {
         return None;
     }
     if mood::is_wish(clause, i) && !noun && i + 1 < clause.end {
@@ -149,13 +163,24 @@ pub(super) fn mark(clause: &Clause, i: usize) -> Guess {
     if is_mark && let Some((_, priority)) = attributes::closing_priority(clause, i + 1) {
         return Some((Act::Update(Change::Priority(priority), i + 1, clause.end), 0.9));
     }
-    if matches!(clause.at(i + 1), "off" | "out") {
+    if clause.at(i + 1) == "off" || clause.at(i + 1) == "out" && clause.at(i) != "check" {
         return Some((Act::Complete(i + 2, clause.end), 0.93));
+    }
+    if shape::pointer(clause, i + 1).is_some_and(|n| clause.at(i + 1 + n) == "out" && i + 2 + n == clause.end) {
+        return Some((Act::Complete(i + 1, clause.end - 1), 0.85));
     }
     if let Some(guess) = marked_done(clause, i) {
         return Some(guess);
     }
     match clause.at(i) {
+        "mark"
+            if clause
+                .dates
+                .last()
+                .is_some_and(|found| found.parts.repeat.is_some() && found.tokens.end == clause.end) =>
+        {
+            Some((Act::Update(Change::Any, i + 1, clause.end), 0.75))
+        }
         "scratch" if !clause.is_foreign() && i + 1 < clause.end => Some((Act::Delete(i + 1, clause.end), 0.7)),
         "tick" if !clause.is_foreign() && i + 1 < clause.end => Some((Act::Complete(i + 1, clause.end), 0.75)),
         "mark" if clause.has_noun() => Some((Act::Complete(i + 1, clause.end), 0.7)),
@@ -186,21 +211,31 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
          i already did | i just finished | i just completed | i just did | i have finished with | i have finished | \
          i've finished | i have completed | i've completed | i have done | i've done | i finished with | \
          i finished | i completed | i did | i'm done with | im done with | i am done with | i'm finished with | \
-         i am finished with | we finished | we completed | all done with | done with | finished with | finished | \
-         completed | finshed | complted | finised | i have finish | i finish | i've finish | task done - | task done : | task complete : | done - | done – | done — | finished - | finished : | completed : | i finally finished | i've finally finished | finally finished | finally done with | just now completed | just completed | just finished | knocked out | already finished | already completed | already did | already done | already complete | done :"
+         i am finished with | we finished | we completed | all done with | all finished with | we're done with | \
+         we are done with | all sorted with | task finished : | done with | finished with | finished | completed | \
+         finshed | complted | finised | i have finish | i finish | i've finish | task done - | task done : | \
+         task complete : | done - | done – | done — | finished - | finished : | completed : | i finally finished | \
+         i've finally finished | finally finished | finally done with | just now completed | just completed | \
+         just finished | knocked out | already finished | already completed | already did | already done | \
+         already complete | done :"
     );
+    if let Some(guess) = state::alone(clause, i) {
+        return Some(guess);
+    }
     if let Some(n) = clause.phrase(i, DONE) {
         let listing = matches!(clause.at(i), "completed" | "finished")
             && clause.noun_in(i + n..clause.end.min(i + n + 3)).is_some_and(|noun| noun.plural)
             && !shape::is_definite(clause, i + n)
             || matches!(clause.at(i), "completed" | "finished")
                 && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
-        let asked = clause.has(phrases!("remind me | be reminded")) || clause.words.at(clause.end) == "?";
+        let asked = clause.has(phrases!("remind me | be reminded | it was | amazing | boring | loved it"))
+            || clause.words.at(clause.end) == "?";
         let tired = clause.before(i + n) == "with"
             && matches!(clause.at(i), "i'm" | "im" | "i" | "i've")
             && !is_finished_thing(clause, i + n);
         let fits = !listing && !asked && !tired && !clause.is_foreign() && i + n < clause.end;
         let end = clause.seek(i + n, phrases!(",")).map_or(clause.end, |(at, _)| at);
+        let fits = fits && clause.at(i + n) != "not";
         return fits.then_some((Act::Complete(i + n, end), 0.85));
     }
     let number = clause.at(i + 1) == "#" || crate::numbers::figures(clause.at(i + 1)).is_some();
@@ -213,7 +248,8 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
 /// "I'm done with the dishes", "with packing"; not "with men", "with this conversation".
 fn is_finished_thing(clause: &Clause, i: usize) -> bool {
     let talk = phrases!(
-        "you | this | life | people | men | women | him | her | them | conversation | chat | everything | it all | today | that"
+        "you | this | life | people | men | women | him | her | them | conversation | chat | everything | it all | \
+         today | that"
     );
     let own = shape::is_definite(clause, i) || clause.at(i).ends_with("ing") || clause.end - i == 1;
     own && (!talk.contains(clause.at(i)) || clause.has_noun())

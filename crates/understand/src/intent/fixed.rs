@@ -14,6 +14,7 @@ use crate::update::{Change, note};
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
     noted(clause, i)
         .or_else(|| stated(clause, i))
+        .or_else(|| reported(clause, i))
         .or_else(|| remember(clause, i))
         .or_else(|| gone(clause, i))
         .or_else(|| instead(clause, i))
@@ -67,6 +68,13 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     (statement && !clause.is_foreign()).then_some((Act::Update(Change::Priority(priority), i, at - 1), 0.6))
 }
 
+/// "note that the lawn is mowed", "record that I've paid the rent": news of a task, by whatever it is told.
+fn reported(clause: &Clause, i: usize) -> Guess {
+    let n =
+        clause.phrase(i, phrases!("note that | log that | record that | register that | mark down that | update :"))?;
+    super::finish::done(clause, i + n)
+}
+
 /// "buy oat milk is due saturday": where "is due" begins.
 fn now_due(clause: &Clause, i: usize) -> Option<usize> {
     const OTHERS: Phrases = phrases!(
@@ -92,24 +100,28 @@ fn now_due(clause: &Clause, i: usize) -> Option<usize> {
 
 fn remember(clause: &Clause, i: usize) -> Guess {
     const REMEMBER: Phrases = phrases!(
-        "remember to | remember that i need to | remember that i have to | remember i need to | \
-         remember i have to | don't let me forget to | don't let me forget about | don't let me forget | \
-         dont let me forget to | dont let me forget | do not let me forget to | do not let me forget | \
-         don't forget to | dont forget to | do not forget to | don't forget about | don't forget | dont forget | \
-         i must remember to | i should remember to | i can't forget to | i cannot forget to | \
-         i don't want to forget to | i dont want to forget to | i do not want to forget to | \
-         i don't want to forget | i dont want to forget | i don't want to miss | i dont want to miss | \
-         can't forget to | can't forget | i can't forget | i must not forget to | i mustn't forget to | \
-         i shouldn't forget to | help me remember to | help me remember | me remember to | make a note to | \
-         make a note that | make a note of | make a note | take a note to | note to self to | note to self | \
-         note that i need to | make sure i don't forget to | make sure i remember to | make sure i | \
-         keep in mind to | be reminded to | be reminded of | be reminded about | be reminded that | be reminded | \
-         i need reminding to | i need reminding about | i need reminding | i need help remembering to | \
-         i would like to be reminded | need reminding to | never let me forget to | never let me forget | don't let me miss | \
-         dont let me miss | help me to remember to | help me to remember that | help me to remember | me to remember to | me to remember that | \
-         ensure i'm reminded of | ensure i'm reminded to | make sure i'm reminded of | make sure i'm reminded to | ensure i remember to | ensure i | \
-         mustn't forget to | mustn't forget | must not forget to | must not forget | i must not forget | i mustn't forget | i must remember to | must remember to | \
-         rember to | remeber to | rememeber to | give me a nudge to | give me a shout to | give me a nudge about | give me a shout about"
+        "remember to | remember that i need to | remember that i have to | remember i need to | remember i have to | \
+         don't let me forget to | don't let me forget about | don't let me forget | dont let me forget to | \
+         dont let me forget | do not let me forget to | do not let me forget | don't forget to | dont forget to | \
+         do not forget to | don't forget about | don't forget | dont forget | i must remember to | \
+         i should remember to | i can't forget to | i cannot forget to | i don't want to forget to | \
+         i dont want to forget to | i do not want to forget to | i don't want to forget | i dont want to forget | \
+         i don't want to miss | i dont want to miss | can't forget to | can't forget | i can't forget | \
+         i must not forget to | i mustn't forget to | i shouldn't forget to | help me remember to | \
+         help me remember | me remember to | make a note to | make a note that | make a note of | make a note | \
+         take a note to | note to self to | note to self | note that i need to | make sure i don't forget to | \
+         make sure i remember to | make sure i | keep in mind to | be reminded to | be reminded of | \
+         be reminded about | be reminded that | be reminded | i need reminding to | i need reminding about | \
+         i need reminding | i need help remembering to | i would like to be reminded | need reminding to | \
+         never let me forget to | never let me forget | don't let me miss | dont let me miss | \
+         help me to remember to | help me to remember that | help me to remember | me to remember to | \
+         me to remember that | ensure i'm reminded of | ensure i'm reminded to | make sure i'm reminded of | \
+         make sure i'm reminded to | ensure i remember to | ensure i | mustn't forget to | mustn't forget | \
+         must not forget to | must not forget | i must not forget | i mustn't forget | must remember to | \
+         keep in mind for me that | keep in mind that | make a mental note to | make a mental note that | \
+         make a mental note for me to | i'd better not forget to | i'd better not forget | i better not forget | \
+         rember to | remeber to | rememeber to | give me a nudge to | give me a shout to | give me a nudge about | \
+         give me a shout about"
     );
     if let Some(guess) = nudge(clause, i) {
         return Some(guess);
@@ -129,9 +141,10 @@ fn remember(clause: &Clause, i: usize) -> Guess {
 /// "give me a nudge at five to ring the surgery", "drop me a line an hour before the interview task".
 fn nudge(clause: &Clause, i: usize) -> Guess {
     const NUDGES: Phrases = phrases!(
-        "give me a nudge | give me a shout | give me a heads up | give me a heads-up | give me a ping | give me a buzz | give me a prod | \
-         give me a poke | drop me a line | send me a nudge | send me a ping | send me a heads up | let me know when it's time to | \
-         hit me up | tap me on the shoulder | shoot me a reminder | give us a shout | give me a warning"
+        "give me a nudge | give me a shout | give me a heads up | give me a heads-up | give me a ping | \
+         give me a buzz | give me a prod | give me a poke | drop me a line | send me a nudge | send me a ping | \
+         send me a heads up | let me know when it's time to | hit me up | tap me on the shoulder | \
+         shoot me a reminder | give us a shout | give me a warning"
     );
     let n = clause.phrase(i, NUDGES)?;
     let told = clause.seek(i + n, phrases!("to | about | that | before | for")).is_some();
@@ -141,8 +154,7 @@ fn nudge(clause: &Clause, i: usize) -> Guess {
     if task {
         return Some((Act::Remind(i + n), 0.85));
     }
-    (told && !clause.asked || told && clause.dates.first().is_some())
-        .then_some((Act::Create(Form::Remind, i + n), 0.88))
+    (told && !(clause.asked && clause.dates.is_empty())).then_some((Act::Create(Form::Remind, i + n), 0.88))
 }
 
 fn gone(clause: &Clause, i: usize) -> Guess {
@@ -156,7 +168,7 @@ fn gone(clause: &Clause, i: usize) -> Guess {
          i don't want | i dont want | no need to remind me | don't remind me | dont remind me | do not remind me | \
          stop reminding me | forget about | forget"
     );
-    let n = clause.phrase(i, GONE)?;
+    let n = clause.phrase(i, GONE).filter(|_| !clause.has(phrases!("notifications for")))?;
     let last = clause.at(i + n - 1);
     let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun != Noun::List || clause.at(i) == "get");
     let off = matches!(clause.at(i), "turn" | "shut" | "switch" | "no" | "take" | "throw" | "toss" | "clean" | "hold");
@@ -182,12 +194,15 @@ fn label(clause: &Clause, i: usize) -> Guess {
     }
     let labels = phrases!(
         "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | \
-         new todo | new to-do | new to do | new reminder | todo | to-do | to-do - | to do - | capture : | inbox : | someday : | next action : | \
-         next one : | new one : | another one : | memo : | errand : | idea : | groceries : | shopping : | shopping list : | title : | note to self : | \
-         one more : | new entry : | make a new entry : | new item : | item : | chore : | bucket list : | another one for the list : | \
-         one more for the list : | on the list : | for the list : | missing from the list : | possibly worth adding : | to add : | \
-         groceries to add : | things to add : | next task : | first task : | one more thing : | one thing : | also : | to buy : | capture this : | \
-         a job for the list : | i have a job for the list : | no date , just add it : | new one"
+         new todo | new to-do | new to do | new reminder | todo | to-do | to-do - | to do - | capture : | inbox : | \
+         someday : | next action : | next one : | new one : | another one : | memo : | errand : | idea : | \
+         groceries : | shopping : | shopping list : | title : | note to self : | one more : | new entry : | \
+         make a new entry : | new item : | item : | chore : | bucket list : | another one for the list : | \
+         one more for the list : | on the list : | for the list : | missing from the list : | \
+         possibly worth adding : | to add : | groceries to add : | things to add : | next task : | first task : | \
+         one more thing : | one thing : | also : | to buy : | capture this : | a job for the list : | \
+         two things to add : | to be bought : | wanted on my list : | things to do : | needed : | \
+         hold on to this for me : | i have a job for the list : | no date , just add it : | new one"
     );
     let n = clause.phrase(i, labels)?;
     let bare = clause.words.is_word(i + 1)
@@ -206,6 +221,9 @@ fn reminder_first(clause: &Clause, i: usize) -> Guess {
         at += 1;
     }
     let noun = clause.noun_at(at).filter(|noun| noun.noun == Noun::Reminder && !noun.plural)?;
+    if let Some(from) = super::make::reminder_for_task(clause, noun.at.saturating_sub(1)) {
+        return Some((Act::Remind(from), 0.86));
+    }
     if clause.at(noun.end) == "me" {
         return Some((Act::Create(Form::Remind, noun.end + 1), 0.9));
     }

@@ -1,6 +1,6 @@
 //! Verbs that ask for a new task or a reminder: "remind", "add", "put", "set".
 
-use super::{Act, Guess};
+use super::{Act, Guess, told};
 use crate::attributes;
 use crate::clause::{Clause, Named};
 use crate::create::Form;
@@ -20,8 +20,22 @@ pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     let body = i + if me && !nobody { 2 } else { 1 };
-    if matches!(clause.at(i), "alert" | "notify" | "nudge" | "ping" | "bug" | "pester" | "nag" | "warn")
-        && !can_be_alert(clause, i, me)
+    if matches!(
+        clause.at(i),
+        "alert"
+            | "notify"
+            | "nudge"
+            | "ping"
+            | "bug"
+            | "pester"
+            | "nag"
+            | "warn"
+            | "buzz"
+            | "poke"
+            | "prompt"
+            | "prod"
+            | "hassle"
+    ) && (!me && !matches!(clause.at(i), "alert" | "notify" | "ping" | "nudge") || !can_be_alert(clause, i, me))
     {
         return None;
     }
@@ -72,8 +86,8 @@ fn can_be_alert(clause: &Clause, i: usize, me: bool) -> bool {
 /// "remind me what I have to do" asks for the list.
 fn asks_back(clause: &Clause, body: usize) -> bool {
     let phrase = phrases!(
-        "what | which | how | who | of what | of my reminders | of my tasks | about my reminders | of the things | \
-         of everything | the things | when is | when are | when do | when does | when was | of all my"
+        "what | what's | whats | which | how | who | of what | of my reminders | of my tasks | about my reminders | \
+         of the things | of everything | the things | when is | when are | when do | when does | when was | of all my"
     );
     let upcoming = clause.phrase(body, phrases!("to the next upcoming reminder | of upcoming reminders")).is_some();
     clause.phrase(body, phrase).is_some() || upcoming
@@ -92,7 +106,13 @@ fn for_existing(clause: &Clause, body: usize) -> bool {
     let Some((at, n)) = clause.seek(body, phrases!("about | of | for | abt | before | re")) else { return false };
     let before_to = clause.seek(body, phrases!("to")).is_none_or(|(to, _)| to > at);
     let named = clause.nouns_in(at + n..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural);
-    let placed = clause.phrase(at + n, phrases!("number | # | the first one | the second one | the third one | the last one | the first | the second | the third | the last one | the top one | the bottom one"));
+    let placed = clause.phrase(
+        at + n,
+        phrases!(
+            "number | # | the first one | the second one | the third one | the last one | the first | the second | \
+         the third | the top one | the bottom one"
+        ),
+    );
     let placed = placed.is_some_and(|len| {
         let after = at + n + len + usize::from(matches!(clause.at(at + n), "number" | "#"));
         after >= clause.end || clause.date_at(after).is_some() || !clause.words.is_word(after)
@@ -109,6 +129,9 @@ fn for_existing(clause: &Clause, body: usize) -> bool {
 }
 
 pub(super) fn add(clause: &Clause, i: usize) -> Guess {
+    if let Some(guess) = told::longer(clause, i) {
+        return Some(guess);
+    }
     let after = i + 1 + usize::from(lexicon::is_article(clause.at(i + 1)));
     let to = clause.has(phrases!("to | on | for"));
     let list =
@@ -134,7 +157,11 @@ pub(super) fn add(clause: &Clause, i: usize) -> Guess {
     if to_reminder(clause, i).is_some() {
         return Some((Act::Update(Change::Addition, i + 1, clause.end), 0.7));
     }
-    if scope::is_elsewhere(clause, i + 1) {
+    // "add 45 and 78": a sum.
+    let sum = crate::numbers::figures(clause.at(i + 1)).is_some()
+        && matches!(clause.at(i + 2), "and" | "to" | "plus")
+        && crate::numbers::figures(clause.at(i + 3)).is_some();
+    if sum || scope::is_elsewhere(clause, i + 1) || scope::is_thing(clause, i + 1) {
         return None;
     }
     Some((Act::Create(Form::Add, i + 1), if clause.has_noun() { 0.96 } else { 0.88 }))
@@ -189,7 +216,8 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
     }
     let down = phrases!(
         "write down that i need to | write down to | write down | jot down to | jot down | put down to | put down | \
-         note down to | note down | note that i have to | note that i need to | note that | put me down for | write this down | take this down"
+         note down to | note down | note that i have to | note that i need to | note that | put me down for | \
+         write this down | take this down"
     );
     // "put 'defrost the turkey' down for the 23rd", "pop eggs down for Friday".
     let low = clause
@@ -203,8 +231,14 @@ pub(super) fn put(clause: &Clause, i: usize) -> Guess {
 }
 
 pub(super) fn make(clause: &Clause, i: usize) -> Guess {
-    if clause.phrase(i, phrases!("have you | do you")).is_some() {
+    if clause.phrase(i, phrases!("have you | do you | have i | have we")).is_some() {
         return None;
+    }
+    if clause
+        .phrase(i, phrases!("new time | new date | new deadline | new due date | new priority | new title | new name"))
+        .is_some()
+    {
+        return told::new_value(clause, i);
     }
     if clause.at(i) == "do" {
         return (clause.at(i + 1) == "remind").then(|| remind(clause, i + 1))?;
@@ -229,6 +263,23 @@ fn made_of_noun(clause: &Clause, i: usize) -> Guess {
     let noun = clause.noun_in(i + 1..clause.end)?;
     let verb = clause.at(i);
     if matches!(verb, "have" | "need" | "want" | "give" | "send" | "get") && !asks_for_new(clause, i, noun) {
+        let moved = phrases!(
+            "earlier | sooner | later | rather than | instead | flagged | moved | changed | not | to be | to go | \
+             pushed"
+        );
+        if matches!(verb, "need" | "want")
+            && !noun.plural
+            && noun.noun != Noun::List
+            && clause.seek(noun.end, moved).is_some()
+        {
+            return Some((Act::Update(Change::Any, i + 1, clause.end), 0.7));
+        }
+        if let Some((at, _)) = clause
+            .seek(noun.end, phrases!("marked as done | marked done | ticked off | checked off | done"))
+            .filter(|_| matches!(verb, "need" | "want") && !noun.plural)
+        {
+            return Some((Act::Complete(i + 1, at), 0.7));
+        }
         let asked = matches!(verb, "give" | "send" | "need" | "want") && !scope::is_media(clause);
         return asked.then_some((Act::List(i + 1), 0.75));
     }
@@ -328,7 +379,11 @@ fn made_due(clause: &Clause, i: usize) -> Guess {
     let dated = dated || moved;
     let it = matches!(clause.at(i + 1), "it" | "that" | "this");
     let verb = matches!(clause.at(i), "make" | "set") || clause.at(i) == "put" && it;
-    let due = clause.dates.last().is_some_and(|found| clause.at(found.tokens.start) == "due");
+    let due = clause.dates.last().is_some_and(|found| {
+        let repeats = found.parts.repeat.is_some() && clause.at(i) == "make" && clause.words.is_word(i + 1);
+        clause.at(found.tokens.start) == "due"
+            || repeats && !lexicon::is_article(clause.at(i + 1)) && found.tokens.start <= i + 4
+    });
     let object = object || due;
     (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
         .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))

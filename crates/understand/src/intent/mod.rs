@@ -24,6 +24,7 @@ use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::{self, Verb};
 use crate::phrases::{Phrases, phrases};
+use crate::scope;
 use crate::update::Change;
 pub(crate) use make::to_reminder;
 use model::Verdict;
@@ -50,7 +51,7 @@ pub(crate) enum Act {
 pub(crate) type Guess = Option<(Act, f64)>;
 
 pub(crate) fn decide(clause: &Clause) -> Verdict {
-    if mood::wants_nothing(clause) {
+    if mood::wants_nothing(clause) || scope::is_code(clause) {
         return Verdict::without_model(None);
     }
     let verdict = model::settle(clause, by_rules(clause));
@@ -82,20 +83,23 @@ fn asked_for(clause: &Clause) -> Guess {
         .or_else(|| question::read(clause))
         .or_else(|| rest::later(clause))
         .or_else(|| told::read(clause))
+        .or_else(|| rest::onto_list(clause))
         .or_else(|| rest::without_verb(clause))
         .or_else(|| question::later(clause))
         .or_else(|| asks::fragment(clause))
         .or_else(|| need::read(clause))
+        .or_else(|| rest::by_words(clause))
         .or_else(|| rest::of_list(clause))
 }
 
 fn is_undo(clause: &Clause) -> bool {
     const UNDO: Phrases = phrases!(
-        "take that back | take it back | put it back | bring it back | restore it | scratch that | go back | rollback | roll back | \
-         roll that back | roll it back | i didn't mean that | i did not mean that | i didn't mean to do that | ctrl z | ctrl-z | \
-         ctrl + z | control z | cmd z | cmd + z | put it back how it was | put it back the way it was | put that back | \
-         bring that back | change it back | go back to how it was | put everything back | unding that | undelete | undelete it | \
-         undelete that | reverse that | reverse it | never do that again undo | that was a mistake , undo"
+        "take that back | take it back | put it back | bring it back | restore it | scratch that | go back | \
+         rollback | roll back | roll that back | roll it back | i didn't mean that | i did not mean that | \
+         i didn't mean to do that | ctrl z | ctrl-z | ctrl + z | control z | cmd z | cmd + z | \
+         put it back how it was | put it back the way it was | put that back | bring that back | change it back | \
+         go back to how it was | put everything back | unding that | undelete | undelete it | undelete that | \
+         reverse that | reverse it | never do that again undo | that was a mistake , undo"
     );
     let start = clause.start;
     let closed = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);
@@ -105,29 +109,34 @@ fn is_undo(clause: &Clause) -> bool {
 /// "undo that", "revert the last thing you did"; not "undo the last paragraph in my document".
 fn undoes(clause: &Clause, i: usize) -> bool {
     const WHAT: Phrases = phrases!(
-        "that | it | this | last | the last | my last | your last | the previous | what | everything | all of that | all that | the deletion | \
-         the delete | delete | the change | the changes | that last | the most recent | the edit | my previous | previous"
+        "that | it | this | last | the last | my last | your last | the previous | what | everything | all of that | \
+         all that | the deletion | the delete | delete | the change | the changes | that last | the most recent | \
+         the edit | my previous | previous"
     );
     let verb = phrases!("undo | revert | reverse | unwind").contains(clause.at(i));
     let alone = i + 1 >= clause.end && matches!(clause.at(i), "undo" | "revert");
-    let other = clause.has(phrases!(
-        "document | paragraph | code | commit | file | photo | word doc | sentence | slide | car | image | edit in"
-    ));
-    verb && !other && (alone || clause.phrase(i + 1, WHAT).is_some() || clause.at(i) == "undo") && !clause.has_noun()
+    let other = || {
+        clause.has(phrases!(
+            "document | paragraph | code | commit | file | photo | word doc | sentence | slide | car | image | edit in"
+        ))
+    };
+    verb && !other() && (alone || clause.phrase(i + 1, WHAT).is_some() || clause.at(i) == "undo") && !clause.has_noun()
 }
 
 /// "I didn't mean to delete that, bring it back", "oops, undo".
 fn undone_later(clause: &Clause) -> bool {
     let after = |i: usize| matches!(clause.before(i), "," | "." | "!" | "so" | "no" | "-" | "please" | "wait" | "and");
     let short = clause.end - clause.start <= 12;
-    let slip = clause
-        .has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"));
+    let slip = || {
+        clause
+            .has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"))
+    };
     let back = phrases!("bring it back | put it back | restore it | bring that back | take it back | take that back");
     short
         && (clause.start + 1..clause.end).any(|i| {
             let ends = |n: usize| i + n >= clause.end;
-            after(i)
-                && (clause.at(i) == "undo" && undoes(clause, i) || slip && clause.phrase(i, back).is_some_and(ends))
+            let undo = || clause.at(i) == "undo" && undoes(clause, i);
+            after(i) && (undo() || clause.phrase(i, back).is_some_and(ends) && slip())
         })
 }
 
@@ -135,6 +144,10 @@ fn undone_later(clause: &Clause) -> bool {
 fn at(clause: &Clause, i: usize) -> Guess {
     if clause.words.is_quoted(i) {
         return None;
+    }
+    let fetches = matches!(clause.at(i), "get" | "pull" | "bring" | "open");
+    if !fetches && matches!(verb_at(clause, i), Some(Verb::Remind | Verb::Add | Verb::Show)) {
+        return adjust::read(clause, i).or_else(|| fixed::read(clause, i)).or_else(|| by_verb(clause, i));
     }
     rest::wanted(clause, i)
         .or_else(|| told::once(clause, i))
@@ -164,7 +177,9 @@ fn by_verb(clause: &Clause, i: usize) -> Guess {
         Verb::Complete => finish::complete(clause, i),
         Verb::Mark => finish::mark(clause, i),
         verb @ (Verb::Change | Verb::Move) => change::read(clause, i, verb),
+        Verb::Rename if scope::is_thing(clause, i + 1) => None,
         Verb::Rename => update(Change::Title, 0.93),
+        Verb::Tag if clause.has(phrases!("as | with")) => Some((Act::Update(Change::Tags, i + 1, clause.end), 0.9)),
         Verb::Tag => update(Change::Tags, 0.9),
         Verb::Reopen => update(Change::Reopen, 0.9),
     }

@@ -8,7 +8,7 @@ use crate::phrases::{Phrases, phrases};
 
 /// Whether the clause speaks about a change without wanting it: "don't delete …", "how do I delete a task?".
 pub(super) fn wants_nothing(clause: &Clause) -> bool {
-    takes_back(clause) || forbids(clause) || asks_how(clause) || excludes(clause)
+    takes_back(clause) || forbids(clause) || asks_how(clause) || excludes(clause) || is_about_engine(clause)
 }
 
 /// "never mind", "forget it": no command, whatever was talked about.
@@ -21,6 +21,19 @@ fn takes_back(clause: &Clause) -> bool {
         phrases!("i changed my mind | i've changed my mind | changed my mind | i have changed my mind");
     clause.phrase(clause.start, NOTHING).is_some_and(|n| clause.start + n == clause.end)
         || clause.words.phrase(clause.opening, MIND).is_some()
+}
+
+/// "can you set recurring reminders or is that a paid feature", "don't remind me, I know".
+fn is_about_engine(clause: &Clause) -> bool {
+    let known = clause
+        .phrase(clause.start, phrases!("don't remind me | dont remind me | do not remind me | no need to remind me"));
+    let groan = known.is_some_and(|n| {
+        let at = clause.start + n;
+        at >= clause.end
+            || !clause.words.is_word(at)
+            || clause.phrase(at, phrases!("of how | how | what | that i")).is_some()
+    });
+    groan || clause.has(phrases!("paid feature | or is that a | premium feature | pro feature"))
 }
 
 /// "delete everything except milk": no filter says what is left over, and a wrong one would do harm.
@@ -121,12 +134,13 @@ pub(super) fn checked(clause: &Clause, guess: Guess) -> Guess {
     let said = |phrases: Phrases| (clause.opening..body).any(|i| clause.words.phrase(i, phrases).is_some());
     let begged = (clause.opening..clause.words.len().min(clause.end + 4))
         .any(|i| crate::courtesy::is_please(clause.words.at(i)) || i >= clause.end && clause.words.at(i) == "you");
-    let asks_you = said(phrases!("you | u"));
+    let asks_you = said(phrases!("you | u | we | mind | chance"));
     let general = match act {
         Act::Undo => clause.end <= clause.start + 1,
         _ => is_general(clause, body),
     };
-    let told = said(phrases!(", | ; | . | instead of | rather than"));
+    let told = said(phrases!(", | ; | . | instead of | rather than"))
+        || matches!(clause.at(clause.start), "can" | "could" | "would") && body <= clause.start + 1;
     (begged || asks_you && !general || told).then_some(guess).flatten()
 }
 

@@ -17,20 +17,20 @@ const ERRANDS: Phrases = phrases!(
 );
 
 const DOINGS: Phrases = phrases!(
-    "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | \
-     bake | cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | \
-     test | deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | \
-     charge | change | book | contact | organize | organise | schedule | ring | phone | collect | bring | ship | post | \
-     grab | fetch | fix | mend | hang | assemble | polish | arrange | chase | follow up | revise | rehearse | research | \
-     draft | finalize | finalise | replace | install | drive | deliver | walk | sort | empty | double check | head to | \
+    "call | pay | prepare | email | visit | meet | attend | write | review | study | practice | practise | bake | \
+     cook | cut | paint | plan | print | sign | send | see | go to | read | work on | talk to | ask | test | \
+     deploy | back up | file | wrap | donate | sell | wake up | leave | start | apply | register | charge | change | \
+     book | contact | organize | organise | schedule | ring | phone | collect | bring | ship | post | grab | fetch | \
+     fix | mend | hang | assemble | polish | arrange | chase | follow up | revise | rehearse | research | draft | \
+     finalize | finalise | replace | install | drive | deliver | walk | sort | empty | double check | head to | \
      swing by | stop by | run to | thank | invite | rsvp | prep | do the | do my | get the | get some | clear out"
 );
 
 /// Verbs that are something to do only where somebody says that it is needed: as a command they mean something else.
 const NEEDED: Phrases = phrases!(
     "order | get | confirm | update | upload | drop | take | pick | check | remember | cancel | measure | hire | \
-     negotiate | respond to | reply to | move | put | set up | make | do | give | find | tell | speak to | speak with | \
-     talk with | transfer | mark | look for | look into | look at | return | rest"
+     negotiate | respond to | reply to | move | put | set up | make | do | give | find | tell | speak to | \
+     speak with | talk with | transfer | mark | look for | look into | look at | return | rest"
 );
 
 /// What somebody needs to do about other trades, and no engine here can do for them.
@@ -78,14 +78,16 @@ fn errand(clause: &Clause) -> Guess {
 /// "gotta wash the car", "tomorrow I have to submit the claims", "…, so I need to apply by July".
 fn duty(clause: &Clause) -> Guess {
     const DUTIES: Phrases = phrases!(
-        "i must not forget to | i mustn't forget to | mustn't forget to | must not forget to | i need to remember to | \
-         i need to | i have to | i've got to | i've to | ive got to | i got to | i gotta | i must | i should really | i really should | \
-         i should | i ought to | i'd better | i better | i had better | i'm supposed to | i am supposed to | \
-         i'm meant to | i am needing to | i really need to | i really have to | i still need to | i still have to | \
-         i also need to | i also have to | i wanna | i want to | we need to | we have to | we've got to | we must | \
-         we should | we gotta | gotta | got to | must | need to | have to | ned to | i'll need to | i will need to | \
-         i'm going to need to | gonna need to | i promised to | i've promised to | i've been meaning to | \
-         i suppose i should | i'm due to | i'll have to | i will have to | i do need to | i keep forgetting to"
+        "i must not forget to | i mustn't forget to | mustn't forget to | must not forget to | \
+         i need to remember to | i need to | i have to | i've got to | i've to | ive got to | i got to | i gotta | \
+         i must | i should really | i really should | i should | i ought to | i'd better | i better | i had better | \
+         i'm supposed to | i am supposed to | i'm meant to | i am needing to | i really need to | i really have to | \
+         i still need to | i still have to | i also need to | i also have to | i wanna | i want to | we need to | \
+         we have to | we've got to | we must | we should | we gotta | should really | should | \
+         it is essential that i | it's essential that i | it's important that i | gotta | got to | must | need to | \
+         have to | ned to | i'll need to | i will need to | i'm going to need to | gonna need to | i promised to | \
+         i've promised to | i've been meaning to | i suppose i should | i'm due to | i'll have to | i will have to | \
+         i do need to | i keep forgetting to"
     );
     let at = if let Some(n) = clause.phrase(clause.start, DUTIES) {
         clause.start + n
@@ -96,20 +98,24 @@ fn duty(clause: &Clause) -> Guess {
         let linked = phrases!(", | so | and | : | ; | . | - | because | as | but | then").contains(clause.before(at));
         let dated = clause.dates.iter().any(|found| found.tokens.end == at)
             || clause.phrase(clause.start, phrases!("on my | before i | while i | after i | at some")).is_some();
-        if !linked && !dated {
+        if !linked && !dated && clause.dates.is_empty() {
             return None;
         }
         at + n
     };
     let asked = clause.asked
         || clause.has(phrases!(
-            "you | your | how | what | if i | who | which | whether | where | why | do i | not | tell | send a"
+            "you | your | how | what | if i | who | which | whether | where | why | do i | should i | not | tell | \
+             send a"
         ))
-        || phrases!("text | message | email | ask | do | does | can | if").contains(clause.at(clause.start));
+        || phrases!("text | message | email | ask | do | does | can | if").contains(clause.at(clause.start))
+        || phrases!("is | are | should").contains(clause.at(clause.start))
+            && shape::is_pronoun(clause.at(clause.start + 1));
     let vague = phrases!(
-        "know | find | hear | see | talk | understand | figure | say | be | go | eat | sleep | stop | think | admit | \
-         tell | get | have | it | that | this | translate | convert | use | learn | pee | listen | watch | play | a | an | some | \
-         my | the | more | help | directions | to | speak | rest | relax | live | die | feel | look | try | want"
+        "know | find | hear | see | talk | understand | figure | say | be | go | eat | sleep | stop | think | \
+         admit | tell | get | have | it | that | this | translate | convert | use | learn | pee | listen | watch | \
+         play | a | an | some | my | the | more | help | directions | to | speak | rest | relax | live | die | \
+         feel | look | try | want"
     );
     let object = shape::is_definite(clause, at + 1) || clause.end - at > 2;
     let timed = !clause.dates.is_empty()
@@ -137,7 +143,13 @@ fn plan(clause: &Clause) -> Guess {
     let i = clause.start;
     let long = clause.end - i;
     let (from, told) = heading(clause, i);
-    if clause.asked || !(2..=16).contains(&long) || clause.is_foreign() && !is_errand_abroad(clause, from) {
+    let wished = mood::is_wish(clause, i) && !mood::is_need(clause, i);
+    if clause.has_noun() && !told
+        || wished
+        || clause.asked
+        || !(2..=16).contains(&long)
+        || clause.is_foreign() && !is_errand_abroad(clause, from)
+    {
         return None;
     }
     let tagged = (i..clause.end).any(|k| clause.at(k) == "#" && clause.words.touches_next(k));
@@ -153,10 +165,11 @@ fn plan(clause: &Clause) -> Guess {
 /// Whether it looks for something to do or asks another service: "parties in Miami on Sunday", "a table for two at 8".
 fn is_search(clause: &Clause) -> bool {
     const SHOWS: Phrases = phrases!(
-        "party | parties | festival | festivals | show | shows | theater | theatre | parade | parades | market | markets | \
-         conventions | convention | fireworks | comedy | table for | reserve | divided by | plays | happenings | exhibit | \
-         crawls | stores | events | happening | going on | things to do | anything | messenger | price | forescast | times | \
-         multiplied by | minus | squared | classes | concerts | races | tournament | sports | festivities | planner | riding"
+        "party | parties | festival | festivals | show | shows | theater | theatre | parade | parades | market | \
+         markets | conventions | convention | fireworks | comedy | table for | reserve | divided by | plays | \
+         happenings | exhibit | crawls | stores | events | happening | going on | things to do | anything | \
+         messenger | price | forescast | times | multiplied by | minus | squared | classes | concerts | races | \
+         tournament | sports | festivities | planner | riding"
     );
     let place = (clause.start + 1..clause.end)
         .any(|k| matches!(clause.before(k), "in" | "near" | "around") && shape::is_name(clause, k));
@@ -182,19 +195,23 @@ fn heading(clause: &Clause, i: usize) -> (usize, bool) {
 /// Words that a plan does not begin with or hold: whoever speaks so tells or asks something.
 fn speaks(clause: &Clause, from: usize) -> bool {
     const OPENERS: Phrases = phrases!(
-        "what | what's | whats | who | who's | whose | when | when's | where | where's | why | how | how's | which | is | are | am | was | were | do | does | \
-         did | can | could | will | would | should | shall | may | has | have | had | i | i'm | im | i've | i'd | i'll | you | \
-         you're | he | he's | she | she's | we | we're | we'll | they | they're | it | it's | its | there | there's | this | that | that's | these | those | yes | \
-         no | not | never | thanks | thank | sorry | hello | hi | hey | good | happy | lol | haha | wow | oh | ok | play | stop | \
-         pause | turn | switch | tell | show | wake | let | let's | lets | if | because | since | but | maybe | nothing | everything | \
-         anything | someone | set | start | open | search | find | give | say | explain | please | translate | resume | skip | \
-         my | our | his | her | their | don't | dont | can't | won't | list | read | repeat | add | delete | remove | cancel | undo | \
-         move | snooze | reschedule | postpone | push | change | update | rename | mark | complete | tag | reopen | navigate | \
-         drive me | take me | directions | text | message | send a message | roll | flip | count | calculate | weather | any | all"
+        "what | what's | whats | who | who's | whose | when | when's | where | where's | why | how | how's | which | \
+         is | are | am | was | were | do | does | did | can | could | will | would | should | shall | may | has | \
+         have | had | i | i'm | im | i've | i'd | i'll | you | you're | he | he's | she | she's | we | we're | \
+         we'll | they | they're | it | it's | its | there | there's | this | that | that's | these | those | yes | \
+         no | not | never | thanks | thank | sorry | hello | hi | hey | good | happy | lol | haha | wow | oh | ok | \
+         play | stop | pause | turn | switch | tell | show | wake | let | let's | lets | if | because | since | \
+         but | maybe | nothing | everything | anything | someone | set | start | open | search | find | give | say | \
+         explain | please | translate | resume | skip | my | our | his | her | their | don't | dont | can't | \
+         won't | list | read | repeat | add | delete | remove | cancel | undo | move | snooze | reschedule | \
+         postpone | push | change | update | rename | mark | complete | tag | reopen | navigate | the | a | an | \
+         drive me | take me | directions | text | message | send a message | roll | flip | count | calculate | \
+         weather | any | all"
     );
     const INSIDE: Phrases = phrases!(
-        "i | me | i'm | you | your | u | we | is | are | was | were | will | would | should | could | did | does | has | have | had | \
-         what | how | why | who | please tell | nearest | near | nearby | around here | ago | last | remind"
+        "i | me | i'm | you | your | u | we | is | are | was | were | will | would | should | could | did | does | \
+         has | have | had | what | how | why | who | please tell | nearest | near | nearby | around here | ago | \
+         last | remind"
     );
     let opener = clause.phrase(from, OPENERS).is_some() && clause.phrase(from, ERRANDS).is_none();
     let held = (from + 1..clause.end).any(|k| clause.phrase(k, INSIDE).is_some() && clause.date_at(k).is_none());
@@ -204,12 +221,13 @@ fn speaks(clause: &Clause, from: usize) -> bool {
 /// "pay credit card on the 15th", "print the tickets on Thursday": what is done about other trades by hand.
 fn is_errand_abroad(clause: &Clause, i: usize) -> bool {
     let verb = phrases!(
-        "pay | call | ring | phone | email | print | book | order | renew | cancel | collect | return | hang | pick up | \
-         drop off | clean | wash | water | buy | pack | head to | top up | clear out | scrub | follow up | double check | \
-         check | bring | post | send | chase | confirm | repair | fix | replace | change | refill"
+        "pay | call | ring | phone | print | order | renew | cancel | collect | return | hang | pick up | drop off | \
+         clean | wash | water | buy | pack | head to | top up | clear out | scrub | follow up | double check | \
+         bring | post | chase | confirm | repair | fix | replace | change | refill"
     );
     let other = phrases!(
-        "weather | forecast | alarm | alarms | timer | music | song | songs | playlist | traffic | news | taxi | uber | restaurant | restaurants | movie | movies | meeting | meetings | concert | concerts | event | events"
+        "weather | forecast | alarm | alarms | timer | music | song | songs | playlist | traffic | news | taxi | \
+         uber | restaurant | restaurants | movie | movies | meeting | meetings | concert | concerts | event | events"
     );
     clause.phrase(i, verb).is_some() && !clause.has(other)
 }

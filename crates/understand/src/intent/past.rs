@@ -19,7 +19,7 @@ pub(super) fn is_chore(word: &str) -> bool {
          drained | sharpened | oiled | greased | inspected | serviced | spoke | talked | hovered | stripped | sewed | \
          hemmed | bled | glued | sanded | varnished | drilled | unclogged | unblocked | stocked | restocked | \
          thanked | messaged | pinged | nailed | smashed | crushed | aced | completed | ticked | posted | rotated | \
-         waxed | shredded | laundered | hoovered | chased | insured | measured | changed | mended | stitched"
+         waxed | shredded | laundered | hoovered | chased | insured | measured | mended | stitched"
     );
     CHORES.contains(word)
 }
@@ -94,10 +94,11 @@ pub(super) fn particle(word: &str) -> usize {
 /// Words that say by themselves that something is finished; how many tokens they take at `i`.
 pub(super) fn finished(clause: &Clause, i: usize) -> Option<usize> {
     const DONE: Phrases = phrases!(
-        "done and dusted | done with | done | complete | completed | finished | all done | all sorted | sorted out | sorted | \
-         taken care of | dealt with | seen to | wrapped up | over and done with | over with | out of the way | \
-         handled | finito | donezo | in the bag | behind me | ticked off | checked off | crossed off | ticked | \
-         off my plate | squared away | finalised | finalized | off the list | off my list | no more to do"
+        "done and dusted | done with | done | complete | completed | finished | all done | all sorted | sorted out | \
+         sorted | taken care of | dealt with | seen to | wrapped up | over and done with | over with | \
+         out of the way | handled | finito | donezo | in the bag | behind me | ticked off | checked off | \
+         crossed off | ticked | off my plate | squared away | finalised | finalized | \
+         no more to do"
     );
     clause.phrase(i, DONE)
 }

@@ -46,16 +46,20 @@ pub(super) fn later(clause: &Clause) -> Guess {
             !told && !is_general(clause, i) && !scope::is_media(clause) && !matches!(clause.at(i), "when" | "any");
         return fits.then_some((Act::List(i), 0.72));
     }
-    asks::read(clause, i).filter(|_| clause.end - clause.start <= 24).map(|(act, confidence)| (act, confidence - 0.08))
+    let lost = clause.phrase(i, phrases!("what should i do | what do i do")).is_some();
+    asks::read(clause, i)
+        .filter(|_| clause.end - clause.start <= 24 && !lost)
+        .map(|(act, confidence)| (act, confidence - 0.08))
 }
 
 /// Whether a question is about the words or about the engine and not about somebody's tasks.
 fn is_general(clause: &Clause, i: usize) -> bool {
     const GENERAL: Phrases = phrases!(
-        "mean | means | spell | spelled | pronounce | invented | invent | difference between | definition | stand for | \
-         do you store | do you save | do you share | do you sell | do you keep | do you sync | in the cloud | paid feature | \
-         do people | does the word | app | apps | translate | in spanish | in french | in german | synonym | better than | \
-         your favorite | your favourite | procrastinate | productivity | would happen | do you do | are you able | manager"
+        "mean | means | spell | spelled | pronounce | invented | invent | difference between | definition | \
+         stand for | do you store | do you save | do you share | do you sell | do you keep | do you sync | \
+         in the cloud | paid feature | do people | does the word | app | apps | translate | in spanish | in french | \
+         in german | synonym | better than | your favorite | your favourite | procrastinate | productivity | \
+         would happen | do you do | are you able | manager"
     );
     let own = clause.has(phrases!("i | my | me | we | our | us | there | i've | mine | any"));
     let person = matches!(clause.at(i), "who" | "why")
@@ -70,7 +74,11 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
     if verb == "get" && wants_new(clause, i) {
         return Some((Act::Create(Form::Make, i + 1), 0.8));
     }
-    if verb == "tell" && clause.at(i + 1) == "me" && clause.at(i + 2) == "to" && !clause.dates.is_empty() {
+    if verb == "tell"
+        && clause.at(i + 1) == "me"
+        && !clause.dates.is_empty()
+        && (clause.at(i + 2) == "to" || clause.date_at(i + 2).is_some_and(|found| clause.at(found.tokens.end) == "to"))
+    {
         return Some((Act::Create(Form::Remind, i + 2), 0.7));
     }
     if verb == "bring" && clause.has(phrases!("forward")) && (!clause.dates.is_empty() || clause.has(change::DISTANCES))

@@ -14,13 +14,28 @@ const POINTERS: Phrases = phrases!(
 
 /// How many tokens "it", "that one", "them" take at `i`.
 pub(super) fn pointer(clause: &Clause, i: usize) -> Option<usize> {
-    let n = clause.phrase(i, POINTERS)?;
+    if let Some(n) = bare_noun(clause, i) {
+        return Some(n);
+    }
+    let n = clause.phrase(i, POINTERS).filter(|_| clause.date_at(i).is_none())?;
     let determiner = matches!(clause.at(i), "that" | "this" | "those" | "these" | "both") && n == 1;
     let alone = !clause.words.is_word(i + n)
         || i + n >= clause.end
         || is_small(clause.at(i + n))
         || clause.date_at(i + n).is_some();
     (!determiner || alone).then_some(n)
+}
+
+/// "the task", "that reminder", "my to-do": a word for a task that names none.
+fn bare_noun(clause: &Clause, i: usize) -> Option<usize> {
+    let article = matches!(clause.at(i), "the" | "that" | "my" | "this" | "those" | "these");
+    let noun = clause.noun_at(i + 1).filter(|noun| article && noun.noun != Noun::List)?;
+    let alone = noun.end >= clause.end
+        || !clause.words.is_word(noun.end)
+        || is_small(clause.at(noun.end)) && clause.at(noun.end) != "to" && clause.at(noun.end) != "for"
+        || matches!(clause.at(noun.end), "to" | "for")
+            && clause.date_at(noun.end + 1).or(clause.date_at(noun.end)).is_some();
+    alone.then_some(noun.end - i)
 }
 
 /// Words that begin no noun.
@@ -37,7 +52,8 @@ fn is_small(word: &str) -> bool {
 pub(super) fn is_definite(clause: &Clause, i: usize) -> bool {
     let word = clause.at(i);
     phrases!(
-        "the | my | our | that | this | those | these | his | her | their | its | it | them | both | all | # | number"
+        "the | my | our | that | this | those | these | his | her | their | its | it | them | both | all | \
+         everything | # | number"
     )
     .contains(word)
         || clause.words.is_quoted(i)
@@ -68,10 +84,10 @@ pub(super) fn names_entry(clause: &Clause, range: Range<usize>) -> bool {
 
 /// Words that end the name of a thing a sentence speaks about.
 pub(super) const VERBS: Phrases = phrases!(
-    "is | isn't | isnt | are | aren't | was | wasn't | were | weren't | has | hasn't | have | haven't | had | can | can't | cannot | \
-     could | should | shouldn't | must | will | won't | doesn't | doesnt | don't | does | needs | need | got | gets | \
-     anymore | twice | so | but | because | since | comes | came | ought | may | might | takes | belongs | moves | \
-     goes | stays | needn't | didn't"
+    "is | isn't | isnt | are | aren't | was | wasn't | were | weren't | has | hasn't | have | haven't | had | can | \
+     can't | cannot | could | should | shouldn't | must | will | won't | doesn't | doesnt | don't | does | needs | \
+     need | got | gets | anymore | twice | so | but | because | since | comes | came | ought | may | might | takes | \
+     belongs | moves | goes | stays | needn't | didn't"
 );
 
 /// The thing that a remark speaks about: "not feeling [the gym] today", "[the report] is more important".
@@ -91,10 +107,10 @@ pub(super) fn subject(clause: &Clause, range: Range<usize>) -> Option<Range<usiz
 
 pub(super) fn is_pronoun(word: &str) -> bool {
     phrases!(
-        "i | i'm | im | i've | ive | i'd | i'll | we | we're | we've | we'd | we'll | you | you're | you've | he | he's | she | she's | they | \
-         they're | they've | it | it's | its | there | there's | this | that | that's | thats | what | who | how | why | when | \
-         where | which | if | no | not | yes | because | since | as | for | on | in | at | with | ok | oh | well | \
-         everyone | everybody | nobody | somebody | someone | people | nothing"
+        "i | i'm | im | i've | ive | i'd | i'll | we | we're | we've | we'd | we'll | you | you're | you've | he | \
+         he's | she | she's | they | they're | they've | it | it's | its | there | there's | this | that | that's | \
+         thats | what | who | how | why | when | where | which | if | no | not | yes | because | since | as | for | \
+         on | in | at | with | ok | oh | well | everyone | everybody | nobody | somebody | someone | people | nothing"
     )
     .contains(word)
 }

@@ -2,15 +2,16 @@
 
 use super::{Act, Guess, past, shape, verb_at};
 use crate::clause::Clause;
+use crate::lexicon::Noun;
 use crate::phrases::{Phrases, phrases};
 
 /// "… is done", "the car's been washed", "tax return filed".
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
     const ASKS: Phrases = phrases!(
-        "what | what's | whats | which | is | are | was | were | when | how | show | list | who | if | mark | get | has | have | \
-         had | why | where | i | i've | ive | you | you've | we | we've | add | check | until | once | after | he | \
-         she | they | make | let | let's | do | did | does | not | no | nothing | a | can | could | will | would | \
-         should | someone | anyone | set | to | be | been | here | there | there's | nobody | in"
+        "what | what's | whats | which | is | are | was | were | when | how | show | list | who | if | mark | get | \
+         has | have | had | why | where | i | i've | ive | you | you've | we | we've | add | check | until | once | \
+         after | he | she | they | make | let | let's | do | did | does | not | no | nothing | a | can | could | \
+         will | would | should | someone | anyone | set | to | be | been | here | there | there's | nobody | in"
     );
     if let Some(guess) = presented(clause, i) {
         return Some(guess);
@@ -29,8 +30,14 @@ fn presented(clause: &Clause, i: usize) -> Guess {
     {
         return (i + n < clause.end).then_some((Act::Complete(i + n, clause.end), 0.7));
     }
-    if let Some(n) = clause.phrase(i, phrases!("they're both | they're all | they are both | they are all | they're | both are | both | those are | these are | it's | it is | that's | that is | thats | that one's | this one's | they are | it has been | that has been | it's been | that's been"))
-        && let Some(m) = done_at(clause, i + n + fill(clause, i + n))
+    if let Some(n) = clause.phrase(
+        i,
+        phrases!(
+            "they're both | they're all | they are both | they are all | they're | both are | both | those are | \
+             these are | it's | its | it is | that's | that is | thats | that one's | this one's | they are | \
+             it has been | that has been | it's been | that's been"
+        ),
+    ) && let Some(m) = done_at(clause, i + n + fill(clause, i + n))
         && closes(clause, i + n + fill(clause, i + n) + m)
         && !clause.asked
     {
@@ -53,7 +60,8 @@ fn done_at(clause: &Clause, i: usize) -> Option<usize> {
 
 fn participle(clause: &Clause, i: usize) -> Option<usize> {
     let word = clause.at(i);
-    let deed = past::is_participle(word) || past::is_deed(word) && !past::is_chore(word);
+    let called = word == "called" && clause.before(i) == "been" && clause.at(i + 1) != "off";
+    let deed = called || past::is_participle(word) || past::is_deed(word) && !past::is_chore(word);
     (deed && i < clause.end).then(|| 1 + past::particle(clause.at(i + 1)))
 }
 
@@ -70,8 +78,9 @@ fn fill(clause: &Clause, i: usize) -> usize {
 pub(super) fn closes(clause: &Clause, i: usize) -> bool {
     const TAILS: Phrases = phrases!(
         "now | too | already | finally | at last | today | yesterday | as well | for now | for today | for the day | \
-         btw | by the way | lol | yay | woo | wooo | woohoo | haha | phew | , | . | - | – | — | ! | ( | so | and | as planned | \
-         thankfully | thank god | this | last | again | earlier | if you | you can | please | mate | ✔ | ✅ | ✓ | :"
+         btw | by the way | lol | yay | woo | wooo | woohoo | haha | phew | , | . | - | – | — | ! | ( | so | and | \
+         as planned | thankfully | thank god | this | last | again | earlier | if you | you can | please | mate | \
+         ✔ | ✅ | ✓ | :"
     );
     i >= clause.end || clause.date_at(i).is_some() || clause.phrase(i, TAILS).is_some()
 }
@@ -91,8 +100,8 @@ fn with_verb(clause: &Clause, i: usize) -> Guess {
             continue;
         }
         let sure = past::finished(clause, at).is_some();
-        let other = if sure { clause.is_elsewhere() } else { clause.is_foreign() };
-        let general = !sure && !(shape::is_definite(clause, i) || suffix || k <= i + 3);
+        let other = if sure || shape::is_definite(clause, i) { clause.is_elsewhere() } else { clause.is_foreign() };
+        let general = !(sure || suffix || k <= i + 3 || shape::is_definite(clause, i));
         if other || general || clause.asked && !sure {
             return None;
         }
@@ -106,7 +115,7 @@ fn bare(clause: &Clause, i: usize) -> Guess {
     let k = (i + 1..clause.end.min(i + 6)).find(|k| {
         let n = past::finished(clause, *k)
             .or_else(|| past::is_participle(clause.at(*k)).then(|| 1 + past::particle(clause.at(*k + 1))));
-        n.is_some_and(|n| closes(clause, *k + n)) && clause.at(*k) != "complete"
+        n.is_some_and(|n| closes(clause, *k + n)) && (clause.at(*k) != "complete" || *k == i + 1 && k + 1 == clause.end)
     })?;
     let plain = |m: usize| clause.words.is_quoted(m) || clause.words.is_word(m) && !shape::is_pronoun(clause.at(m));
     let sure = past::finished(clause, k).is_some();
@@ -122,15 +131,12 @@ fn bare(clause: &Clause, i: usize) -> Guess {
 
 /// "I already paid the rent", "called mom", "I managed to reach the landlord": what was done names the task.
 pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
-    if let Some(guess) = past_state(clause, i) {
-        return Some(guess);
-    }
     const LEADS: Phrases = phrases!(
         "i already | i've already | i have already | i just | i've just | i have just | i've | i have | i | we | \
          we've | we have | we already | just | already | ive | ive already | ive just | i finally | we finally | \
-         finally | i've finally | we just | we've already | we've just | i also | i actually | i've now | we both | \
-         i then | i had already | i've also | i did already | i've actually | ive finally | i have finally | yep | \
-         yes i | yeah i | we've finally | just now | i just now"
+         finally | i've finally | we just | we've already | we've just | i also | i have now | i was able to | \
+         i actually | i've now | we both | i then | i had already | i've also | i did already | i've actually | \
+         ive finally | i have finally | yep | yes i | yeah i | we've finally | just now | i just now"
     );
     const MANAGED: Phrases = phrases!(
         "managed to get | managed to | got round to | got around to | took care of | saw to | seen to | dealt with | \
@@ -140,7 +146,7 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
     );
     let n = clause.phrase(i, LEADS).unwrap_or(0);
     if let Some(m) = clause.phrase(i + n, MANAGED).filter(|m| n > 0 && i + n + m < clause.end) {
-        let fits = !clause.asked && !clause.is_elsewhere() && clause.end - i <= 14 && !wants_more(clause);
+        let fits = !clause.asked && clause.end - i <= 14 && !wants_more(clause);
         return fits.then_some((Act::Complete(i + n + m, before_comma(clause, i + n + m)), 0.66));
     }
     let sure = matches!(clause.before(i + n), "already" | "just" | "finally" | "now") && n > 0;
@@ -157,7 +163,10 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
     let past = (chore || plain || other) && !told && clause.end - i <= 10 || sure && past::is_past(verb);
     let removed = !chore && !sure && n > 0 && clause.has_noun() && !told;
     // "paid" and its like need something that was paid, "called" somebody.
-    let fits = (past || removed) && object < clause.end && (!clause.is_foreign() || chore && n > 0) && !clause.asked;
+    let fits = (past || removed)
+        && object < clause.end
+        && (!clause.is_foreign() || chore && (n > 0 || definite))
+        && !clause.asked;
     let named = clause.words.is_word(object) || clause.words.is_quoted(object);
     let listed = clause.noun_in(object..clause.end).is_some_and(|noun| noun.plural) || clause.at(object) == "me";
     (fits && named && !listed)
@@ -165,12 +174,13 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
 }
 
 /// "done!", "yep did it", "finished": of the task in hand. "DONE - call the lawyer", "[x] book flights", "essay ✔".
-fn past_state(clause: &Clause, i: usize) -> Guess {
+pub(super) fn alone(clause: &Clause, i: usize) -> Guess {
     const ALONE: Phrases = phrases!(
-        "done | all done | finished | completed | did it | did that | i did it | i did that | done it | finished it | i'm done | im done | \
-         i finished it | i've done it | i've done that | got it done | i got that done | i got it done | done that | check | tick | \
-         job done | i finished | sorted | all sorted | consider it done | it's in the bag | i'm finished | done and dusted | just did it | \
-         just did that | just finished it | already did it | already did that | already done"
+        "done | all done | finished | completed | did it | did that | i did it | i did that | done it | \
+         finished it | i'm done | im done | i finished it | i've done it | i've done that | got it done | \
+         i got that done | i got it done | done that | check | tick | job done | i finished | sorted | all sorted | \
+         consider it done | it's in the bag | i'm finished | done and dusted | just did it | just did that | \
+         just finished it | already did it | already did that | already done"
     );
     const MARKS: Phrases = phrases!("✔ | ✅ | ✓ | ☑");
     let only = |at: usize| {
@@ -180,11 +190,15 @@ fn past_state(clause: &Clause, i: usize) -> Guess {
     if clause.phrase(i, ALONE).is_some_and(|n| only(i + n)) && !clause.asked {
         return Some((Act::Finished, 0.75));
     }
+    let noun = clause.noun_at(i).filter(|noun| !noun.plural && noun.noun != Noun::List);
+    if noun.is_some_and(|noun| past::finished(clause, noun.end).is_some_and(|n| only(noun.end + n))) && !clause.asked {
+        return Some((Act::Finished, 0.72));
+    }
     let boxed = clause.words.before(i) == "]" || clause.at(i) == "x" && clause.at(i + 1) == "]";
     if boxed && (clause.opening..i + 2).any(|k| clause.words.at(k) == "x") {
         return Some((Act::Complete(i + if clause.at(i) == "x" { 2 } else { 0 }, clause.end), 0.8));
     }
-    let mark = (i..=clause.end.min(clause.words.len())).find(|k| MARKS.contains(clause.words.at(*k)))?;
+    let mark = (i..=clause.end.min(clause.words.len())).find(|k| clause.words.phrase(*k, MARKS).is_some())?;
     let about = if mark == i { i + 1..clause.end } else { i..mark.min(clause.end) };
     let fits = !about.is_empty() && verb_at(clause, i).is_none() && !super::is_doing(clause, about.start) || mark == i;
     (fits && !clause.asked && about.len() <= 7).then_some((Act::Complete(about.start, about.end), 0.75))
@@ -197,9 +211,9 @@ fn before_comma(clause: &Clause, from: usize) -> usize {
 /// What tells that a remark about the past is not meant as news of a task.
 fn wants_more(clause: &Clause) -> bool {
     clause.has(phrases!(
-        "remind | alert | so i | so we | can you | could you | but | how | what | want | love | hate | it was | and i | \
-         yesterday i | when i was | years ago | a mistake | wrong | every time | once | used to | me to | me that | \
-         enough | too much | weight | money | job | name"
+        "remind | alert | so i | so we | can you | could you | but | how | what | want | love | hate | it was | \
+         and i | yesterday i | when i was | years ago | a mistake | wrong | every time | once | used to | me to | \
+         me that | enough | too much | weight | money | job | name"
     ))
 }
 

@@ -19,7 +19,8 @@ const LINKS: Phrases = phrases!(", | so | and | - | – | — | : | ; | ! | . | 
 pub(super) fn read(clause: &Clause) -> Guess {
     for i in clause.start + 1..clause.end {
         let link = LINKS.contains(clause.before(i)) || courtesy::is_please(clause.before(i));
-        if !link && !matches!(clause.at(i), "tick" | "mark" | "check" | "cross") {
+        let bare = matches!(clause.at(i), "tick" | "mark" | "check" | "cross") && !shape::is_name(clause, i);
+        if !link && !bare {
             continue;
         }
         let from = courtesy::after(clause.words, i, clause.end);
@@ -42,9 +43,9 @@ pub(super) fn read(clause: &Clause) -> Guess {
 /// Whether only words of small weight follow.
 fn ends(clause: &Clause, i: usize) -> bool {
     let small = phrases!(
-        "off | out | done | as | complete | completed | finished | please | now | from | off the list | my | the | list | \
-         to | too | then | for | me | away | lol | ok | thanks | then | and | of | down | also | on | it | all | tasks | \
-         to-do | todo | one | mate | there"
+        "off | out | done | as | complete | completed | finished | please | now | from | off the list | my | the | \
+         list | to | too | then | for | me | away | lol | ok | thanks | and | of | down | also | on | it | all | \
+         tasks | to-do | todo | one | mate | there"
     );
     (i..clause.end).all(|k| small.contains(clause.at(k)) || !clause.words.is_word(k))
 }
@@ -123,7 +124,8 @@ fn changed(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     let about = shape::subject(clause, said.clone()).unwrap_or(from + 1..after);
     let update = |change| Some((Act::Update(change, about.start, about.end), 0.82));
     let back = phrases!(
-        "back to pending | back to open | back | to pending | to open | to not done | as pending | as not done | to undone | as open | to do | back to undone"
+        "back to pending | back to open | back | to pending | to open | to not done | as pending | as not done | \
+         to undone | as open | to do | back to undone"
     );
     if matches!(clause.at(from), "reopen" | "untick" | "uncheck")
         || clause.phrase(after, back).is_some() && clause.date_at(after + 2).is_none() && clause.dates.is_empty()
@@ -171,11 +173,11 @@ fn priority(clause: &Clause, i: usize) -> Option<Priority> {
 fn noted(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     const NOTES: Phrases = phrases!(
         "make a note of it | make a note of that | make a note | note it down | note that down | write it down | \
-         write that down | don't let me miss it | don't let me forget it | don't let me forget | create a task for it | \
-         create a task for that | make it a task | make that a task | add a task for it | add a task for that | \
-         add a task | create a task | make a task for it | make a task for that | can they go on | can it go on | \
-         can that go on | they should go on | it should go on | put it down | add please | add to list | \
-         add to the list | add to my list"
+         write that down | don't let me miss it | don't let me forget it | don't let me forget | \
+         create a task for it | create a task for that | make it a task | make that a task | add a task for it | \
+         add a task for that | add a task | create a task | make a task for it | make a task for that | \
+         can they go on | can it go on | can that go on | they should go on | it should go on | put it down | \
+         add please | add to list | add to the list | add to my list"
     );
     if said.is_empty() || super::verb_at(clause, clause.start).is_some() {
         return None;

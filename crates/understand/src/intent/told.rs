@@ -18,6 +18,7 @@ pub(super) fn read(clause: &Clause) -> Guess {
     corrected(clause, i)
         .or_else(|| new_value(clause, i))
         .or_else(|| arrow(clause, i))
+        .or_else(|| to_date(clause, i))
         .or_else(|| stated(clause, i))
         .or_else(|| longer(clause, i))
         .or_else(|| rather(clause, i))
@@ -49,6 +50,11 @@ fn corrected(clause: &Clause, i: usize) -> Guess {
     if clause.asked || clause.is_elsewhere() {
         return None;
     }
+    let meant = (clause.opening..i).any(|k| matches!(clause.words.at(k), "meant" | "mean"));
+    let only = clause.dates.first().is_some_and(|found| found.tokens.start == i && found.tokens.end == clause.end);
+    if meant && only {
+        return Some((Act::Update(Change::Replace(i), i, clause.end), 0.62));
+    }
     if let Some(n) = clause.phrase(i, phrases!("i said")) {
         let (at, m) = clause.seek(i + n, phrases!("but it's | but it is | but i meant | but make it | not"))?;
         return is_when(clause, at + m).then_some((Act::Update(Change::Replace(at + m), at + m, clause.end), 0.6));
@@ -74,24 +80,39 @@ fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> Act {
 }
 
 /// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for …".
-fn new_value(clause: &Clause, i: usize) -> Guess {
+pub(super) fn new_value(clause: &Clause, i: usize) -> Guess {
     const FIELDS: Phrases = phrases!(
-        "new deadline | new due date | new date | new time | new title | new name | new priority | the deadline | the due date | \
-         the date | the time | the title | the name | the priority | the description | the note | the notes | \
-         due date | wrong date | wrong time | wrong day | wrong priority | title | its priority | my highest priority | the status"
+        "new deadline | new due date | new date | new time | new title | new name | new priority | the deadline | \
+         the due date | the date | the time | the title | the name | the priority | the description | the note | \
+         the notes | due date | wrong date | wrong time | wrong day | wrong priority | title | its priority | \
+         my highest priority | the status"
     );
     let (at, n) = clause.seek(i, FIELDS).filter(|(at, _)| *at <= i + 6)?;
-    if verb_at(clause, i).is_some_and(|verb| verb != crate::lexicon::Verb::Make)
+    let asks = phrases!("what | what's | whats | when | how | is | do | which | who").contains(clause.at(i));
+    if asks
+        || verb_at(clause, i).is_some_and(|verb| verb != crate::lexicon::Verb::Make)
         || clause.asked
         || clause.is_elsewhere()
     {
         return None;
     }
-    let title = clause.phrase(i, phrases!("the title should be | the name should be | title should be | the new title is | the title is | it should say | it should read | it should be called"));
+    let title = clause.phrase(
+        i,
+        phrases!(
+            "the title should be | the name should be | title should be | the new title is | the title is | \
+         it should say | it should read | it should be called"
+        ),
+    );
     if let Some(m) = title.filter(|m| i + m < clause.end) {
         return Some((Act::Update(Change::NewName(i + m), i + m, i + m), 0.7));
     }
-    let set = clause.seek(at + n, phrases!("should be | is now | is | should have been | needs to be | has to be | : | , | was moved to | moved to | got extended to | got extended by | has been extended to | got moved to | should read"));
+    let set = clause.seek(
+        at + n,
+        phrases!(
+            "should be | is now | is | should have been | needs to be | has to be | : | , | was moved to | moved to | \
+         got extended to | got extended by | has been extended to | got moved to | should read"
+        ),
+    );
     let valued = clause.dates.iter().any(|found| found.tokens.start >= at) || clause.has(super::change::DISTANCES);
     let level = attributes::closing_priority(clause, i).is_some() || clause.has(phrases!("high | low | medium"));
     let prioritised = clause.at(at + n - 1) == "priority";
@@ -116,28 +137,62 @@ fn arrow(clause: &Clause, i: usize) -> Guess {
     date_near(clause, value).is_some().then_some((Act::Update(Change::Replace(at), i, clause.end), 0.75))
 }
 
+/// "dentist to friday", "not Friday, Saturday for the kayak".
+fn to_date(clause: &Clause, i: usize) -> Guess {
+    let last = clause.dates.last()?;
+    if clause.asked || clause.is_elsewhere() {
+        return None;
+    }
+    if clause.at(i) == "not" && clause.dates.len() > 1 {
+        let about = clause.seek(last.tokens.end, phrases!("for")).map(|(at, n)| at + n);
+        let closed = about.is_some() || clause.is_spent(last.tokens.end..clause.end);
+        let from = about.unwrap_or(last.tokens.start);
+        return closed.then_some((
+            Act::Update(
+                if about.is_some() { Change::Instead } else { Change::Replace(from) },
+                last.tokens.start,
+                clause.end,
+            ),
+            0.6,
+        ));
+    }
+    let to = if clause.at(last.tokens.start) == "to" { last.tokens.start } else { last.tokens.start.checked_sub(1)? };
+    let plain = |k: usize| clause.words.is_word(k) && !shape::is_pronoun(clause.at(k)) && clause.date_at(k).is_none();
+    let fits = clause.at(to) == "to"
+        && clause.is_spent(last.tokens.end..clause.end)
+        && (1..=4).contains(&to.saturating_sub(i))
+        && (i..to).all(plain)
+        && verb_at(clause, i).is_none()
+        && !super::is_doing(clause, i);
+    fits.then_some((Act::Update(Change::Replace(to), i, clause.end), 0.6))
+}
+
 /// "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
 fn stated(clause: &Clause, i: usize) -> Guess {
     const MOVED: Phrases = phrases!(
-        "has been moved | have been moved | was moved | were moved | got moved | is moved | been moved | has moved | has been pushed | was pushed | \
-         got pushed | has been changed | was changed | got changed | has changed | has been rescheduled | was rescheduled | got rescheduled | \
-         is rescheduled | has been postponed | was postponed | got postponed | is postponed | has been shifted | was shifted | \
-         got shifted | has been brought forward | was brought forward | got bumped | was bumped | has been bumped | has been delayed | \
-         was delayed | is delayed | got delayed | has been extended | got extended | was extended | can wait | \
-         will have to wait | has to wait | needs to wait | can be done | moves | needs to move | has to move | should move | \
-         needs to be moved | should be moved | has to be moved | must be moved | can be moved | be moved | need to be moved | \
-         is better | would be better | is due | are due | isn't due | belongs | slipped | has slipped | should happen | should come | comes | \
-         should ring | should go off | should repeat | should recur | should only be | should also go off | should start | \
-         has to be done sooner | is happening | will be | should be set | be set | be pushed | be rescheduled | got switched | has switched | was switched"
+        "has been moved | have been moved | was moved | were moved | got moved | is moved | been moved | has moved | \
+         has been pushed | was pushed | got pushed | has been changed | was changed | got changed | has changed | \
+         has been rescheduled | was rescheduled | got rescheduled | is rescheduled | has been postponed | \
+         was postponed | got postponed | is postponed | has been shifted | was shifted | got shifted | \
+         has been brought forward | was brought forward | got bumped | was bumped | has been bumped | \
+         has been delayed | was delayed | is delayed | got delayed | has been extended | got extended | \
+         was extended | can wait | will have to wait | has to wait | needs to wait | can be done | moves | \
+         needs to move | has to move | should move | needs to be moved | should be moved | has to be moved | \
+         must be moved | can be moved | be moved | need to be moved | is better | would be better | is due | \
+         are due | isn't due | belongs | slipped | has slipped | should happen | should come | comes | should ring | \
+         should go off | should repeat | should recur | should only be | should also go off | should start | \
+         has to be done sooner | is happening | will be | should be set | be set | be pushed | be rescheduled | \
+         got switched | has switched | was switched"
     );
     const SHALL: Phrases = phrases!(
-        "should be | should have been | needs to be | has to be | ought to be | must be | is supposed to be | is meant to be | \
-         should now be | is now | are now | is | are | was meant to be | should say | should read | should be called | \
-         should be named | 's now | should have | isn't | is not | is no longer"
+        "should be | should have been | needs to be | has to be | ought to be | must be | is supposed to be | \
+         is meant to be | should now be | is now | are now | is | are | was meant to be | should say | should read | \
+         should be called | should be named | needs a | needs | gets | 's now | should have | isn't | is not | \
+         is no longer"
     );
     const OPENERS: Phrases = phrases!(
-        "what | which | when | who | how | if | is | are | do | does | i | we | you | he | she | they | there | there's | \
-         why | where | this | it's | tell | show | tomorrow | today | tonight | nothing | here"
+        "what | which | when | who | how | if | is | are | do | does | i | we | you | he | she | they | there | \
+         there's | why | where | it's | tell | show | tomorrow | today | tonight | nothing | here"
     );
     if OPENERS.contains(clause.at(i))
         || clause.asked && clause.words.before(i) != "could" && clause.words.before(i) != "can"
@@ -202,7 +257,12 @@ fn valued(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
     if clause.phrase(after, phrases!("the tag | the tags | the label | tag | tagged")).is_some() && !is {
         return Some((Act::Update(Change::Tags, i, clause.end), 0.65));
     }
-    let more = clause.phrase(after, phrases!("now | more | the")).unwrap_or(0);
+    if clause.phrase(after, phrases!("changed to | renamed to | renamed | turned into")).is_some() && !is {
+        return Some((Act::Update(Change::Any, i, clause.end), 0.64));
+    }
+    let more = clause
+        .phrase(after, phrases!("now | more | the | higher | a higher | lower | a lower | of higher"))
+        .unwrap_or(0);
     let (priority, n) =
         attributes::priority_at(clause, after + more).or_else(|| level(clause, after + more).filter(|_| !is))?;
     let end = after + more + n;
@@ -214,6 +274,8 @@ fn valued(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
 
 fn level(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
     match clause.at(i) {
+        "priority" if matches!(clause.before(i), "higher") => Some((Priority::High, 1)),
+        "priority" if matches!(clause.before(i), "lower") => Some((Priority::Low, 1)),
         "high" => Some((Priority::High, 1)),
         "low" => Some((Priority::Low, 1)),
         "medium" => Some((Priority::Medium, 1)),
@@ -222,11 +284,11 @@ fn level(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
 }
 
 /// "one more day for the report", "give me another week on the essay", "I need more time for the audit".
-fn longer(clause: &Clause, i: usize) -> Guess {
+pub(super) fn longer(clause: &Clause, i: usize) -> Guess {
     const MORE: Phrases = phrases!(
-        "give me another | give me one more | give me until | give me till | give me | i need another | i need one more | \
-         one more | another | one | two | three | half an | an | a | add another | add a | add an | add one more | two more | \
-         add | push back"
+        "give me another | give me one more | give me until | give me till | give me | i need another | \
+         i need one more | one more | another | one | two | three | half an | an | a | add another | add a | \
+         add an | add one more | two more | add | push back"
     );
     let n = clause.phrase(i, MORE)?;
     let first = clause.words.is_word(i + n);
@@ -270,8 +332,8 @@ fn rather(clause: &Clause, i: usize) -> Guess {
 pub(super) fn once(clause: &Clause, i: usize) -> Guess {
     const ENDS: Phrases = phrases!(
         "should no longer recur | should no longer repeat | shouldn't repeat | should not repeat | shouldn't recur | \
-         doesn't need to repeat | should stop repeating | no longer repeats | doesn't repeat | doesn't recur | from repeating | \
-         from recurring | no longer needs to repeat | needn't repeat | should not recur"
+         doesn't need to repeat | should stop repeating | no longer repeats | doesn't repeat | doesn't recur | \
+         from repeating | from recurring | no longer needs to repeat | needn't repeat | should not recur"
     );
     let (at, _) = clause.seek(i + 1, ENDS)?;
     let from = i + usize::from(verb_at(clause, i).is_some());
