@@ -223,7 +223,12 @@ fn filters() -> Vec<Property> {
     vec![
         ("status", choice("Only tasks with this status.", &["pending", "completed", "all"])),
         ("priority", choice("Only tasks of this priority.", &["low", "medium", "high"])),
-        ("due_date_filter", text("Only tasks due then: today, tomorrow, this_week, overdue, an ISO 8601 date, or days such as 2026-01-01..2026-01-31.")),
+        (
+            "due_date_filter",
+            text(
+                "Only tasks due then: today, tomorrow, this_week, overdue, an ISO 8601 date, or days such as 2026-01-01..2026-01-31.",
+            ),
+        ),
         ("tags", list("Only tasks that have all these tags.", task::MAX_TAGS)),
         ("query", bounded("Only tasks with this text in title or description.", 1, task::MAX_TITLE)),
     ]
