@@ -172,7 +172,9 @@ pub(crate) fn to_reminder(clause: &Clause, i: usize) -> Option<usize> {
     let leads = |k: &usize| {
         let near = clause.nouns_in(k + 1..clause.end.min(k + 8)).find(|noun| noun.noun == Noun::Reminder);
         near.is_some_and(|noun| {
-            let straight = !(k + 1..noun.at).any(|m| matches!(clause.at(m), "to" | "for" | "about"));
+            let leads_on =
+                |m: usize| matches!(clause.at(m), "for" | "about") || clause.at(m) == "to" && clause.at(m + 1) != "do";
+            let straight = !(k + 1..noun.at).any(leads_on) && clause.at(k + 1) != "do";
             let named = (k + 1..noun.at).any(|m| !lexicon::is_article(clause.at(m)) && clause.date_at(m).is_none());
             straight && (!noun.plural || named)
         })

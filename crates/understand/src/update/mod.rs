@@ -74,6 +74,7 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, change: Change, con
         Change::Addition => added(clause, range, &mut command),
         Change::Replace(at) => {
             timing::apply(&mut command, timing::choose(clause, at..range.end, at), clause.now);
+            title::replacement(clause, at..range.end, &mut command);
             range.start..at
         }
         Change::Note => note::read(clause, range, &mut command),

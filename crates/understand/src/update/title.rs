@@ -97,6 +97,14 @@ pub(super) fn replaced(clause: &mut Clause, range: Range<usize>, command: &mut C
     Some(range.start..at)
 }
 
+/// "remove the choir reminder and replace it with gym class".
+pub(super) fn replacement(clause: &mut Clause, range: Range<usize>, command: &mut Command) {
+    let with = clause.phrase(range.start, phrases!("and replace it with | replace it with | and replace with"));
+    if let Some(n) = with.filter(|n| range.start + n < range.end) {
+        command.title = value(clause, range.start + n..range.end);
+    }
+}
+
 /// "my reminder to buy pizza instead of pasta": what follows is what the task was called.
 pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
     let (at, n) = clause.seek(range.start, phrases!("instead of | rather than"))?;
@@ -109,7 +117,11 @@ pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Co
         && at > range.start + 2
         && !clause.dates.iter().any(|found| found.tokens.start >= range.start && found.tokens.start < at);
     let other = !counted && (old >= range.end || clause.date_at(old).is_some() || amount.is_some());
-    let dated = clause.dates.iter().any(|found| found.tokens.end == at);
+    let led = |start: usize| {
+        matches!(clause.before(start), "to" | "until" | "by" | "for")
+            || matches!(clause.at(start), "to" | "until" | "by")
+    };
+    let dated = clause.dates.iter().any(|found| found.tokens.end == at && led(found.tokens.start));
     let vague = phrases!("later | then | now | usual | before | it | that").contains(clause.at(old));
     if other || dated || vague || clause.noun_in(old..range.end).is_some() {
         return None;
