@@ -116,16 +116,18 @@ pub(super) fn settle(clause: &Clause, guess: Guess) -> Verdict {
 fn needed(clause: &Clause, guess: Guess, best: Class) -> f64 {
     let Some((act, sure)) = guess else {
         // Beside a command, a remark is more often why it is given.
-        return if clause.is_whole() { 0.5 } else { 0.9 };
+        return if clause.is_whole() { 0.6 } else { 0.9 };
     };
     let clear = sure >= 0.85;
+    let outright = matches!(act, Act::Create(Form::Add | Form::Make | Form::Remind, _)) && sure >= 0.7;
     let creates = matches!(act, Act::Create(..));
     match best {
-        Class::Other if clause.words.of_tasks || clear && (creates || clause.has_noun()) => f64::INFINITY,
+        Class::Other if clause.words.of_tasks || outright || clear && (creates || clause.has_noun()) => f64::INFINITY,
+        Class::Other => 0.8,
         // "I have to finish the report" is not done yet.
-        _ if best != Class::Other && creates && mood::is_wish(clause, clause.start) => f64::INFINITY,
-        Class::Other => 0.9,
-        _ if clear => 0.9,
+        _ if creates && mood::is_wish(clause, clause.start) => f64::INFINITY,
+        Class::Delete => 0.8,
+        _ if clear => 0.8,
         _ => 0.5,
     }
 }
