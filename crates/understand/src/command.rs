@@ -23,6 +23,9 @@ pub(crate) const GUESS: f64 = 0.6;
 /// A need that nobody asked to be kept; beside a new task it is only why that is wanted.
 pub(crate) const NEED: f64 = 0.48;
 
+/// Below this, a command is implied and not given.
+pub(crate) const IMPLIED: f64 = 0.6;
+
 /// Below this, what is not about tasks is a date and nothing else.
 pub(crate) const DATE_ONLY: f64 = 0.6;
 
@@ -242,12 +245,14 @@ fn other_repeat(clause: &mut Clause, body: usize) -> Option<Repeat> {
     found.parts.repeat
 }
 
-/// "3 times", taken with the comma before it.
+/// "3 times", taken with the comma before it; within "every hour, 3 times" it is part of the date.
 fn times(clause: &mut Clause, body: usize) -> Option<i64> {
     let at =
         (body..clause.end).find(|i| clause.at(i + 1) == "times" && numbers::cardinal(clause.words, *i).is_some())?;
     let (n, _) = numbers::cardinal(clause.words, at)?;
     let from = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "for")).unwrap_or(at);
-    clause.take(from..at + 2);
+    if clause.date_at(at).is_none() {
+        clause.take(from..at + 2);
+    }
     Some(n)
 }

@@ -63,6 +63,7 @@ pub fn expressions(text: &str, now: &jiff::Zoned) -> Vec<Expression> {
 pub(crate) fn reading(words: &Words, now: &jiff::Zoned) -> Reading {
     let mut reading = commands(words, now);
     for command in &mut reading.commands {
+        command.implied = command.confidence < command::IMPLIED;
         let likelihood = command.likelihood.take().filter(|_| !command.filter.unsupported);
         let confidence = likelihood.unwrap_or(command.confidence);
         command.confidence = (confidence * 1000.0).round() / 1000.0;

@@ -45,6 +45,8 @@ pub struct Command {
     pub intent: Intent,
     /// How likely it is that this was meant, between 0 and 1. While it is being read: how sure the rules are.
     pub confidence: f64,
+    /// Whether nobody asked for it in so many words: "buy milk".
+    pub implied: bool,
     /// The new task's title; for an update the title it is to get.
     pub title: Option<String>,
     pub description: Option<String>,
@@ -76,8 +78,9 @@ pub struct Command {
     pub repeat_count: Option<i64>,
     /// What must be known before this can be carried out; the intent says what it would be.
     pub missing: Option<Missing>,
-    /// What the model thinks of it, while it is being read.
-    pub(crate) likelihood: Option<f64>,
+    /// What the model thinks of it while it is being read; nothing afterwards.
+    #[doc(hidden)]
+    pub likelihood: Option<f64>,
 }
 
 impl Command {
@@ -86,6 +89,7 @@ impl Command {
         Self {
             intent,
             confidence,
+            implied: false,
             title: None,
             description: None,
             when: None,

@@ -114,7 +114,7 @@ fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<W
     let (message, reader, now) = (&prompt.request.message, prompt.request.reader, &prompt.request.now);
     let said = prompt.request.reading.commands.first()?;
     // A new command is a new command.
-    if said.intent != Intent::Unknown && said.missing.is_none() && said.confidence >= 0.6 {
+    if said.intent != Intent::Unknown && said.missing.is_none() && !said.implied {
         return None;
     }
     let read = |text: String| reader.read(&text, now).commands.into_iter().next();

@@ -5,6 +5,7 @@
 
 use super::{Act, Guess, mood};
 use crate::clause::Clause;
+use crate::command;
 use crate::create::Form;
 use crate::lexicon::{self, Noun};
 use crate::tokens::Kind;
@@ -108,7 +109,9 @@ pub(super) fn settle(clause: &Clause, guess: Guess) -> Verdict {
         return Verdict { guess, likelihood: Some(odds[class as usize]), overruled: false };
     }
     let overruled = class == Class::Other;
-    Verdict { guess: act(clause, best).map(|act| (act, likely)), likelihood: Some(likely), overruled }
+    // What no rule sees was not said in so many words.
+    let sure = if overruled { command::NEED } else { likely };
+    Verdict { guess: act(clause, best).map(|act| (act, sure)), likelihood: Some(likely), overruled }
 }
 
 /// How likely something else must be than what the rules say. A clear command is hardly ever overruled; what is added
