@@ -111,3 +111,14 @@ fn a_time_that_is_none_is_refused() {
         home().run(&["understand", "--json", "--now", "2025-12-31T20:00:00-05:00[America/New_York]", "pay tomorrow"]);
     assert_eq!(zoned.json()["extracted_params"]["due_date"], json!("2026-01-01"));
 }
+
+#[test]
+fn the_guide_shows_what_is_printed() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/intents.md")).unwrap();
+    let (_, shown) = page.split_once("$ adjutant understand ").unwrap();
+    let (command, shown) = shown.split_once('\n').unwrap();
+    let (options, text) = command.split_once(" \"").unwrap();
+    let arguments: Vec<_> =
+        ["understand"].into_iter().chain(options.split(' ')).chain([text.trim_end_matches('"')]).collect();
+    assert_eq!(home().run(&arguments).ok(), shown.split_once("```").unwrap().0);
+}
