@@ -129,6 +129,10 @@ fn needed(clause: &Clause, guess: Guess, best: Class) -> f64 {
         Class::Other => 0.8,
         // "I have to finish the report" is not done yet.
         _ if creates && mood::is_wish(clause, clause.start) => f64::INFINITY,
+        // "Change my reminder to …": no title begins like this.
+        Class::Create if clause.has_noun() && matches!(act, Act::Update(..) | Act::Delete(..) | Act::Complete(..)) => {
+            f64::INFINITY
+        }
         Class::Delete => 0.8,
         _ if clear => 0.8,
         _ => 0.5,
