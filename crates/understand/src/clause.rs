@@ -13,6 +13,7 @@ use crate::phrases::{Bits, Phrases, phrases};
 use crate::scope;
 use crate::tokens::Words;
 
+#[derive(Clone)]
 pub(crate) struct Clause<'a> {
     pub(crate) words: &'a Words<'a>,
     /// Without the courtesies around it.
@@ -124,6 +125,11 @@ impl<'a> Clause<'a> {
     pub(crate) fn date_at(&self, i: usize) -> Option<&Found> {
         let after = self.dates.partition_point(|found| found.tokens.end <= i);
         self.dates.get(after).filter(|found| found.tokens.contains(&i))
+    }
+
+    /// The same, with words of other trades taken for names of tasks.
+    pub(crate) fn of_tasks(&self) -> Self {
+        Self { foreign: false, plan: false, ..self.clone() }
     }
 
     /// Whether it is a date and nothing else.

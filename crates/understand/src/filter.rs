@@ -9,12 +9,12 @@ use model::task::Priority;
 use crate::attributes;
 use crate::clause::Clause;
 use crate::dates::{self, Day, Found, Scan};
-use crate::reading::{DueFilter, Filter, StatusFilter, When};
+use crate::reading::{DueFilter, Filter, StatusFilter};
 use crate::spelling::resembles;
 
 /// What leaves something out; no filter can.
 pub(crate) const EXCEPTIONS: Phrases = phrases!(
-    "except | except for | other than | apart from | aside from | excluding | everything but | all but | \
+    "except | except for | but | other than | apart from | aside from | excluding | everything but | all but | \
      not urgent | not important | not high priority | not low priority | not tagged | not due | not about | \
      aren't urgent | aren't important | aren't due | aren't tagged | aren't high priority"
 );
@@ -32,6 +32,12 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
             continue;
         }
         i = word(clause, i, filter);
+    }
+    // "what did I finish today": when something was done is not when it was due.
+    let done = filter.status == Some(StatusFilter::Completed) && filter.due != Some(DueFilter::Overdue);
+    if done && filter.due.is_some() && !clause.has(phrases!("due")) {
+        filter.due = None;
+        filter.unsupported = true;
     }
 }
 
@@ -171,7 +177,7 @@ fn inner(clause: &Clause, found: &Found) -> Option<Found> {
 
 /// Whether the word at `link` leads from one end of a stretch to the other.
 fn divides(clause: &Clause, first: &Found, link: usize) -> bool {
-    let start = first.tokens.start;
+    let start = first.tokens.start + usize::from(clause.at(first.tokens.start) == "due");
     match (clause.before(start), clause.at(start)) {
         ("between", _) | (_, "between") => matches!(clause.at(link), "and" | "&"),
         ("from", _) | (_, "from") => matches!(clause.at(link), "to" | "-" | "–" | "until" | "till" | "through"),
@@ -181,13 +187,20 @@ fn divides(clause: &Clause, first: &Found, link: usize) -> bool {
 
 /// The first and the last day that a date stands for.
 fn days(clause: &Clause, found: &Found) -> Option<(Date, Date)> {
+    const AHEAD: Phrases = phrases!("in the next | within the next | within | over the next | in the coming");
+    let start = found.tokens.start + usize::from(clause.at(found.tokens.start) == "due");
+    if clause.phrase(start, AHEAD).is_some() {
+        let today = clause.now.date();
+        let last = match found.parts.day {
+            Some(Day::Span { start, end, .. }) => today.checked_add(start.until(end).ok()?).ok()?,
+            _ => found.when(clause.now)?.date(),
+        };
+        return Some((today, last)).filter(|(first, last)| first <= last);
+    }
     if let Some(Day::Span { start, end, .. }) = found.parts.day {
         return Some((start, end.yesterday().ok()?)).filter(|(first, last)| first <= last);
     }
-    let date = match found.when(clause.now)? {
-        When::Day(date) => date,
-        When::Time(at) => at.date(),
-    };
+    let date = found.when(clause.now)?.date();
     Some((date, date))
 }
 

@@ -119,6 +119,15 @@ pub enum When {
     Time(DateTime),
 }
 
+impl When {
+    pub fn date(self) -> Date {
+        match self {
+            Self::Day(date) => date,
+            Self::Time(at) => at.date(),
+        }
+    }
+}
+
 /// A move relative to the date that a task has; negative is earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {

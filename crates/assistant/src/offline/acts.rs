@@ -273,11 +273,9 @@ fn amended(command: &Command, mention: &Mention) -> Command {
     command
 }
 
-/// "two days later" and "at 5pm" are about the date that the task has; without one they are about now.
+/// "two days later" and "at 5pm" are about the date that the task has; without one they are about now. Another day keeps
+/// the time of day.
 fn moved(policy: &Policy<'_>, command: &Command, due: Option<&str>) -> Option<When> {
-    if command.shift.is_none() && command.clock.is_none() {
-        return command.when;
-    }
     let zone = policy.prompt.request.now.time_zone();
     let due = due.and_then(|due| Due::parse("due_date", due, zone).ok());
     let from_now = command.when;
@@ -301,7 +299,11 @@ fn moved(policy: &Policy<'_>, command: &Command, due: Option<&str>) -> Option<Wh
             None => day.checked_add(span).ok().map(When::Day),
         };
     }
-    command.clock.map(|clock| When::Time(day.to_datetime(clock))).or(from_now)
+    match (command.clock, from_now, time) {
+        (Some(clock), ..) => Some(When::Time(day.to_datetime(clock))),
+        (None, Some(When::Day(new)), Some(time)) => Some(When::Time(new.to_datetime(time))),
+        _ => from_now,
+    }
 }
 
 /// What is new about a task, in words.

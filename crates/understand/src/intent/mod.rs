@@ -64,7 +64,14 @@ pub(crate) fn by_rules(clause: &Clause) -> Guess {
     if is_undo(clause) {
         return Some((Act::Undo, 0.97));
     }
-    mood::check(clause).or_else(|| asked_for(clause))
+    mood::check(clause).or_else(|| asked_for(clause)).or_else(|| added(clause))
+}
+
+/// "add edit photos": what is to be done is a task, whatever trade it is of.
+fn added(clause: &Clause) -> Guess {
+    let body = clause.start + 1;
+    let doing = body + 1 < clause.end && (is_doing(clause, body) || verb_at(clause, body).is_some());
+    (doing && clause.at(clause.start) == "add").then_some((Act::Create(Form::Add, body), 0.86))
 }
 
 /// A command that stands first and is as sure as this is not looked behind.

@@ -7,7 +7,8 @@ use super::{Act, Guess, mood};
 use crate::clause::Clause;
 use crate::command;
 use crate::create::Form;
-use crate::lexicon::{self, Noun};
+use crate::lexicon::{self, Noun, Verb};
+use crate::phrases::phrases;
 use crate::tokens::Kind;
 use crate::update::Change;
 
@@ -83,6 +84,9 @@ impl Scores {
     }
 }
 
+/// From here on, a rule is sure of what it says.
+const CLEAR: f64 = 0.85;
+
 /// What is done about a clause, and how likely it is that this was meant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
@@ -105,13 +109,25 @@ pub(super) fn settle(clause: &Clause, guess: Guess) -> Verdict {
     let odds = Scores::of(clause, &guess).odds();
     let best = Class::ALL.into_iter().max_by(|a, b| odds[*a as usize].total_cmp(&odds[*b as usize])).unwrap_or(class);
     let likely = odds[best as usize];
+    // "change buy milk to buy oat milk": no title begins like this.
+    let best = if best == Class::Create && class != best && begins_with_change(clause) { Class::Update } else { best };
     if best == class || likely < needed(clause, guess, best) {
-        return Verdict { guess, likelihood: Some(odds[class as usize]), overruled: false };
+        // What is clear is at least as likely as not, whatever the model thinks.
+        let least = if guess.is_some_and(|(_, sure)| sure >= CLEAR) { 0.5 } else { 0.0 };
+        return Verdict { guess, likelihood: Some(odds[class as usize].max(least)), overruled: false };
     }
     let overruled = class == Class::Other;
     // What no rule sees was not said in so many words.
     let sure = if overruled { command::NEED } else { likely };
     Verdict { guess: act(clause, best).map(|act| (act, sure)), likelihood: Some(likely), overruled }
+}
+
+fn begins_with_change(clause: &Clause) -> bool {
+    match super::verb_at(clause, clause.start) {
+        Some(Verb::Change | Verb::Move | Verb::Rename | Verb::Reopen) => true,
+        Some(Verb::Make) => clause.has(phrases!("due")),
+        _ => false,
+    }
 }
 
 /// How likely something else must be than what the rules say. A clear command is hardly ever overruled; what is added
@@ -121,29 +137,35 @@ fn needed(clause: &Clause, guess: Guess, best: Class) -> f64 {
         // Beside a command, a remark is more often why it is given.
         return if clause.is_whole() { 0.6 } else { 0.9 };
     };
-    let clear = sure >= 0.85;
+    let clear = sure >= CLEAR;
     let outright = matches!(act, Act::Create(Form::Add | Form::Make | Form::Remind, _)) && sure >= 0.7;
     let creates = matches!(act, Act::Create(..));
+    let changes = matches!(act, Act::Update(..) | Act::Delete(..) | Act::Complete(..));
     match best {
         Class::Other if clause.words.of_tasks || outright || clear && (creates || clause.has_noun()) => f64::INFINITY,
         Class::Other => 0.8,
+        Class::Update if clear && !clause.has_noun() && clause.at(clause.start) == "add" => f64::INFINITY,
         // "I have to finish the report" is not done yet.
         _ if creates && mood::is_wish(clause, clause.start) => f64::INFINITY,
         // "Change my reminder to …": no title begins like this.
-        Class::Create if clause.has_noun() && matches!(act, Act::Update(..) | Act::Delete(..) | Act::Complete(..)) => {
-            f64::INFINITY
-        }
+        Class::Create if changes && clause.has_noun() => f64::INFINITY,
+        Class::Create if changes => 0.8,
         Class::Delete => 0.8,
         _ if clear => 0.8,
         _ => 0.5,
     }
 }
 
-/// The act of a class, where no rule says what it is about.
+/// The act of a class: as the rules would read it if it were about tasks, else what is left after the verb.
 fn act(clause: &Clause, class: Class) -> Option<Act> {
+    let as_tasks = super::by_rules(&clause.of_tasks());
+    if let Some((act, _)) = as_tasks.filter(|_| Class::of(&as_tasks) == Some(class)) {
+        return Some(act);
+    }
     let (start, end) = (clause.start, clause.end);
+    let verb = usize::from(super::verb_at(clause, start).is_some() && start + 1 < end);
     let object = (start..end.min(start + 4)).find(|i| lexicon::is_article(clause.at(*i)) || clause.words.is_quoted(*i));
-    let object = object.unwrap_or(start);
+    let object = object.unwrap_or(start + verb);
     Some(match class {
         Class::Create => Act::Create(Form::Rest, start),
         Class::List => Act::List(start),

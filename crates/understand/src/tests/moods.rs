@@ -12,6 +12,8 @@ fn what_is_added_outright_is_a_task_whatever_it_is_about() {
         ("add meeting with Bob at noon on Thursday", "meeting with Bob"),
         ("add play tennis with Anna", "play tennis with Anna"),
         ("add text Sarah", "text Sarah"),
+        ("add edit photos", "edit photos"),
+        ("add \"mend the gate\" high priority #garden #urgent", "mend the gate"),
         ("add call Uber", "call Uber"),
         ("add change tires", "change tires"),
         ("add renew passport within 3 months", "renew passport"),

@@ -94,7 +94,12 @@ fn set(clause: &Clause, name: &str, value: Range<usize>, command: &mut Command) 
 
 /// Where the value begins: free text after the first "to", a choice after the last.
 fn divider(clause: &Clause, mut range: Range<usize>, field: &str) -> Option<usize> {
-    let divides = |i: &usize| matches!(clause.at(*i), "to" | ":" | "=" | "as" | "is");
+    let text = matches!(field, "description" | "details" | "notes" | "note");
+    let divides = |i: &usize| match clause.at(*i) {
+        "to" | ":" | "=" | "as" | "is" => true,
+        "with" => text,
+        _ => false,
+    };
     if matches!(field, "priority" | "status") { range.rev().find(divides) } else { range.find(divides) }
 }
 
