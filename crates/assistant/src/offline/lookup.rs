@@ -48,7 +48,10 @@ pub(super) fn find(
     pick: Option<usize>,
 ) -> Result<Found, Ask> {
     let found = match target {
-        Target::Named(words) => named(policy, words, prefer, pick)?,
+        Target::Named(words) => match named(policy, words, prefer, pick)? {
+            Found::None(words) => return together(policy, words, prefer),
+            found => found,
+        },
         Target::Position(place) => {
             match placed(policy, |list| list.get(place.checked_sub(1)?), &format!("number {place}"))? {
                 // It may be the name of a task after all.
@@ -70,6 +73,19 @@ pub(super) fn find(
         Found::One(mention) => known(policy, mention, prefer),
         other => Ok(other),
     }
+}
+
+/// "the milk and the bread": what no task is called may be the names of several.
+fn together(policy: &mut Policy<'_>, words: String, prefer: Prefer) -> Result<Found, Ask> {
+    let names: Vec<_> = words.split(" and ").flat_map(|part| part.split(", ")).map(str::trim).collect();
+    if names.len() < 2 || names.len() > 20 || names.iter().any(|name| name.is_empty()) {
+        return Ok(Found::None(words));
+    }
+    let targets: Vec<_> = names.into_iter().map(|name| Target::Named(name.to_owned())).collect();
+    Ok(match several(policy, &targets, prefer)? {
+        Found::None(_) => Found::None(words),
+        found => found,
+    })
 }
 
 fn several(policy: &mut Policy<'_>, targets: &[Target], prefer: Prefer) -> Result<Found, Ask> {

@@ -324,6 +324,22 @@ async fn every_change_can_be_taken_back() {
 }
 
 #[tokio::test]
+async fn names_of_several_tasks_and_moves_that_keep_the_time() {
+    let bench = Bench::offline().await;
+    for title in ["sand the door", "oil the hinges", "paint the frame"] {
+        response(&bench, &format!("add {title}")).await;
+    }
+    let answer = response(&bench, "I sanded the door and oiled the hinges").await;
+    assert_eq!(answer, "That's a big action. Confirm with 'yes complete 2 tasks'.");
+    assert_eq!(response(&bench, "yes complete 2 tasks").await, "Great! I've marked 2 tasks as complete.");
+    let (answer, calls) = say(&bench, "delete all tasks but the frame").await;
+    assert!(calls.is_empty(), "{answer}");
+    response(&bench, "add see the dentist tomorrow at 10am").await;
+    let answer = response(&bench, "move the dentist to Friday").await;
+    assert_eq!(answer, "Updated! 'see the dentist' now has a due date on Friday at 10am.");
+}
+
+#[tokio::test]
 async fn reminders_for_tasks() {
     // TASK-1
     let bench = Bench::offline().await;
