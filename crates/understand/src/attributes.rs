@@ -22,7 +22,7 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
              priority high | priority : high | high prio | prio high | ! high | very urgent | really urgent | \
              super important | super urgent | so important | extremely important | extremely urgent | crucial | vital | \
              top prio | highest prio | prio 1 | priority 1 | priority one | p0 | high-prio | hi pri | high pri | \
-             time sensitive | time-sensitive | number one priority | priority : urgent | priority : top | \
+             time sensitive | time-sensitive | a higher priority | higher priority | number one priority | priority : urgent | priority : top | \
              urgently | urgent | very important | really important | important | critical | as soon as possible | \
              asap | p1"
         ),
@@ -34,7 +34,7 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
              with a low priority | low priority | low-priority | lowest priority | priority is low | priority low | \
              priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can | low-prio | low pri | \
              prio 3 | priority 3 | lowest prio | not important | not very important | not that important | no hurry | \
-             not a priority | not very urgent | not that urgent | nothing urgent | when i have time"
+             not a priority | not very urgent | not that urgent | nothing urgent | when i have time | a lower priority | lower priority"
         ),
     ),
     (
@@ -53,6 +53,16 @@ const PRIORITY_PHRASES: Meanings<Priority> = meanings!(Priority, PRIORITIES);
 /// The priority said at token `i`, and its length.
 pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
     PRIORITY_PHRASES.phrase(clause.words, i).filter(|(_, n)| i + n <= clause.end)
+}
+
+/// What a word means where a priority is expected: "to high", "as urgent".
+pub(crate) fn level(word: &str) -> Option<Priority> {
+    Some(match word {
+        "high" | "higher" | "highest" | "top" | "urgent" | "important" | "critical" => Priority::High,
+        "medium" | "normal" | "standard" | "default" => Priority::Medium,
+        "low" | "lower" | "lowest" | "minor" => Priority::Low,
+        _ => return None,
+    })
 }
 
 /// A priority that ends the clause: where it begins, "as" included, and which.

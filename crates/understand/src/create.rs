@@ -3,9 +3,9 @@
 use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
+use crate::lead_time;
 use crate::lexicon::{self, Noun};
 use crate::margins;
-use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Intent, Missing};
 use crate::target;
@@ -103,20 +103,14 @@ fn is_empty_title(title: &str) -> bool {
 
 /// "10 minutes before", "an hour early": how long before the task to speak up; it is no part of the title.
 fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
-    const UNITS: Phrases =
-        phrases!("minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks | night | month");
-    const AHEAD: Phrases = phrases!(
-        "before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | \
-         in advance | earlier"
-    );
-    if !clause.has(AHEAD) {
+    if !clause.has(lead_time::AHEAD) {
         return;
     }
     for i in from..to {
-        let amount =
-            if matches!(clause.at(i), "the") { Some(1) } else { numbers::amount(clause.words, i).map(|(_, len)| len) };
-        let Some(unit) = amount.map(|len| i + len).filter(|unit| UNITS.contains(clause.at(*unit))) else { continue };
-        let Some(n) = clause.phrase(unit + 1, AHEAD) else { continue };
+        // "the night before"
+        let named = clause.at(i) == "the" && lead_time::is_unit(clause, i + 1);
+        let Some(unit) = lead_time::unit(clause, i).or(named.then_some(i + 1)) else { continue };
+        let Some(n) = clause.phrase(unit + 1, lead_time::AHEAD) else { continue };
         if clause.date_at(i).is_some_and(|found| found.tokens.end > unit + 1) {
             continue;
         }

@@ -14,6 +14,7 @@ mod expression;
 mod filter;
 mod intent;
 mod json;
+mod lead_time;
 mod lexicon;
 mod margins;
 mod numbers;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::clause::{Clause, Named};
 use crate::filter;
+use crate::lead_time;
 use crate::lexicon::{self, Noun};
 use crate::margins;
 use crate::numbers;
@@ -341,14 +342,8 @@ fn core(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 /// "30 minutes before the meeting", "the night before the trip": when it speaks up is no part of its name.
 fn after_lead_time(clause: &Clause, start: usize, end: usize) -> usize {
-    const UNITS: Phrases = phrases!(
-        "minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks | night | month | \
-         morning"
-    );
-    let unit = start + numbers::amount(clause.words, start).map_or(0, |(_, len)| len);
-    if !UNITS.contains(clause.at(unit)) {
-        return start;
-    }
+    let named = lead_time::is_unit(clause, start).then_some(start);
+    let Some(unit) = lead_time::unit(clause, start).or(named) else { return start };
     let before = phrases!("before | prior to | ahead of | in advance of");
     match clause.phrase(unit + 1, before).map(|n| unit + 1 + n).filter(|after| *after < end) {
         Some(after) => {

@@ -260,27 +260,14 @@ fn valued(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
     if clause.phrase(after, phrases!("changed to | renamed to | renamed | turned into")).is_some() && !is {
         return Some((Act::Update(Change::Any, i, clause.end), 0.64));
     }
-    let more = clause
-        .phrase(after, phrases!("now | more | the | higher | a higher | lower | a lower | of higher"))
-        .unwrap_or(0);
-    let (priority, n) =
-        attributes::priority_at(clause, after + more).or_else(|| level(clause, after + more).filter(|_| !is))?;
+    let more = clause.phrase(after, phrases!("now | more | the | of")).unwrap_or(0);
+    let (priority, n) = attributes::priority_at(clause, after + more)
+        .or_else(|| Some((attributes::level(clause.at(after + more)).filter(|_| !is)?, 1)))?;
     let end = after + more + n;
     let now = more > 0 || clause.at(at + 1) == "now" || matches!(clause.at(end), "now" | "instead") || !is;
     let closed =
         clause.is_spent(end..clause.end) || matches!(clause.at(end), "now" | "instead" | "," | "priority" | "than");
     (closed && now).then_some((Act::Update(Change::Priority(priority), i, at), 0.68))
-}
-
-fn level(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
-    match clause.at(i) {
-        "priority" if matches!(clause.before(i), "higher") => Some((Priority::High, 1)),
-        "priority" if matches!(clause.before(i), "lower") => Some((Priority::Low, 1)),
-        "high" => Some((Priority::High, 1)),
-        "low" => Some((Priority::Low, 1)),
-        "medium" => Some((Priority::Medium, 1)),
-        _ => None,
-    }
 }
 
 /// "one more day for the report", "give me another week on the essay", "I need more time for the audit".
