@@ -75,13 +75,7 @@ fn now_due(clause: &Clause, i: usize) -> Option<usize> {
     if let Some(n) = it.filter(|n| matches!(date.tokens.start.abs_diff(i + n), 0 | 1)) {
         return (!clause.asked && i + n <= clause.end).then_some(i);
     }
-    const MOVED: Phrases = phrases!(
-        "should be | is now | has been moved to | was moved to | got moved to | is moved to | got changed to | \
-         has been changed to | was changed to | has been rescheduled to | got rescheduled to | got pushed to"
-    );
-    let definite = matches!(clause.at(i), "the" | "my" | "our" | "that") || clause.words.is_quoted(i);
-    let due = phrases!("is now due | is due | are now due | are due");
-    let (at, n) = clause.seek(i + 1, due).or_else(|| clause.seek(i + 1, MOVED).filter(|_| definite))?;
+    let (at, n) = clause.seek(i + 1, phrases!("is now due | is due | are now due | are due"))?;
     let closes = date.tokens.start == at + n || date.tokens.start + 1 == at + n;
     let told = clause.has(phrases!("remind | alert | because | since | so | and"));
     (closes && at <= i + 6 && !clause.asked && !told && !OTHERS.contains(clause.at(i))).then_some(at)
@@ -206,8 +200,8 @@ fn heading(clause: &Clause, i: usize) -> Option<usize> {
          something | action | also"
     );
     const SMALL: Phrases = phrases!(
-        "a | an | the | my | our | for | to | do | on | be | new | more | another | next | quick | recurring | please | \
-         me | i | have | this | self | later | two | some | make | here's"
+        "a | an | the | my | our | for | to | do | on | be | new | more | another | next | quick | recurring | \
+         please | me | i | have | this | self | later | two | some | make | here's"
     );
     let colon = (i + 1..clause.end.min(i + 8)).find(|k| clause.at(*k) == ":").filter(|at| at + 1 < clause.end)?;
     let known = |k: usize| KEPT.contains(clause.at(k)) || SMALL.contains(clause.at(k));

@@ -29,6 +29,7 @@ use crate::update::Change;
 pub(crate) use make::to_reminder;
 use model::Verdict;
 pub(crate) use need::is_doing;
+pub(crate) use shape::passive;
 
 /// What is asked, and the tokens its object lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,9 +95,9 @@ fn asked_for(clause: &Clause) -> Guess {
 
 fn is_undo(clause: &Clause) -> bool {
     const UNDO: Phrases = phrases!(
-        "scratch that | go back | go back to how it was | rollback | roll back | restore it | restore that | undelete | \
-         undelete it | undelete that | i didn't mean that | i did not mean that | i didn't mean to do that | ctrl z | \
-         ctrl-z | ctrl + z | control z | cmd z | cmd + z"
+        "scratch that | go back | go back to how it was | rollback | roll back | restore it | restore that | \
+         undelete | undelete it | undelete that | i didn't mean that | i did not mean that | \
+         i didn't mean to do that | ctrl z | ctrl-z | ctrl + z | control z | cmd z | cmd + z"
     );
     let start = clause.start;
     let whole = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);

@@ -105,9 +105,9 @@ fn asks_how(clause: &Clause) -> bool {
 
 /// "can you repeat reminders or is that a paid feature": whoever offers another answer wants one.
 fn asks_which(clause: &Clause) -> bool {
-    clause.has(phrases!(
-        "or is that | or is it | or is this | or does that | or does it | or do i | or are you | or not ?"
-    ))
+    let asked = (clause.opening..clause.start).any(|i| matches!(clause.words.at(i), "you" | "u"));
+    asked
+        && clause.has(phrases!("or is that | or is it | or is this | or does that | or does it | or do i | or are you"))
 }
 
 /// Whether the object at `i` is no particular task: "tasks", "a task".
