@@ -16,25 +16,28 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
         phrases!(
             "set it as high priority | make it high priority | make it urgent | mark it as urgent | \
              mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | it's important | \
-             as high priority | as urgent | as important | as very important | as critical | as top priority | as high-priority | at top priority | at the top priority | with high priority | with a high priority | with top priority | \
-             with highest priority | with urgent priority | high priority | high-priority | top priority | \
-             top-priority | highest priority | urgent priority | critical priority | priority is high | \
-             priority high | priority : high | high prio | prio high | ! high | very urgent | really urgent | \
-             super important | super urgent | so important | extremely important | extremely urgent | crucial | vital | \
-             top prio | highest prio | prio 1 | priority 1 | priority one | p0 | high-prio | hi pri | high pri | \
-             time sensitive | time-sensitive | number one priority | priority : urgent | priority : top | \
-             urgently | urgent | very important | really important | important | critical | as soon as possible | \
-             asap | p1"
+             as high priority | as urgent | as important | as very important | as critical | as top priority | \
+             as high-priority | at top priority | at the top priority | with high priority | with a high priority | \
+             with top priority | with highest priority | with urgent priority | high priority | high-priority | \
+             top priority | top-priority | highest priority | urgent priority | critical priority | \
+             priority is high | priority high | priority : high | high prio | prio high | ! high | very urgent | \
+             really urgent | super important | super urgent | so important | extremely important | \
+             extremely urgent | crucial | vital | top prio | highest prio | prio 1 | priority 1 | priority one | \
+             p0 | high-prio | hi pri | high pri | time sensitive | time-sensitive | a higher priority | \
+             higher priority | number one priority | priority : urgent | priority : top | urgently | urgent | \
+             very important | really important | important | critical | as soon as possible | asap | p1"
         ),
     ),
     (
         Priority::Low,
         phrases!(
-            "p3 | p4 | set it as low priority | make it low priority | as low priority | as low-priority | as not urgent | with low priority | \
-             with a low priority | low priority | low-priority | lowest priority | priority is low | priority low | \
-             priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can | low-prio | low pri | \
-             prio 3 | priority 3 | lowest prio | not important | not very important | not that important | no hurry | \
-             not a priority | not very urgent | not that urgent | nothing urgent | when i have time"
+            "p3 | p4 | set it as low priority | make it low priority | as low priority | as low-priority | \
+             as not urgent | with low priority | with a low priority | low priority | low-priority | \
+             lowest priority | priority is low | priority low | priority : low | low prio | prio low | ! low | \
+             not urgent | no rush | whenever i can | low-prio | low pri | prio 3 | priority 3 | lowest prio | \
+             not important | not very important | not that important | no hurry | not a priority | \
+             not very urgent | not that urgent | nothing urgent | when i have time | a lower priority | \
+             lower priority"
         ),
     ),
     (
@@ -53,6 +56,16 @@ const PRIORITY_PHRASES: Meanings<Priority> = meanings!(Priority, PRIORITIES);
 /// The priority said at token `i`, and its length.
 pub(crate) fn priority_at(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
     PRIORITY_PHRASES.phrase(clause.words, i).filter(|(_, n)| i + n <= clause.end)
+}
+
+/// What a word means where a priority is expected: "to high", "as urgent".
+pub(crate) fn level(word: &str) -> Option<Priority> {
+    Some(match word {
+        "high" | "higher" | "highest" | "top" | "urgent" | "important" | "critical" => Priority::High,
+        "medium" | "normal" | "standard" | "default" => Priority::Medium,
+        "low" | "lower" | "lowest" | "minor" => Priority::Low,
+        _ => return None,
+    })
 }
 
 /// A priority that ends the clause: where it begins, "as" included, and which.
@@ -84,8 +97,8 @@ pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Pr
 /// Where "and it's really" and its like before a priority begin.
 fn led_from(clause: &Clause, from: usize, i: usize) -> usize {
     const BEFORE: Phrases = phrases!(
-        "and | , | ( | ; | - | – | — | it's | its | is | it | this | that's | super | very | really | so | pretty | quite | \
-         extremely | make | mark | as | set | to | priority | with | a | of"
+        "and | , | ( | ; | - | – | — | it's | its | is | it | this | that's | super | very | really | so | pretty | \
+         quite | extremely | make | mark | as | set | to | priority | with | a | of"
     );
     const SAYS: Phrases =
         phrases!("it's | its | it is | this is | that's | make it | mark it | mark it as | set it to | set it as");
@@ -121,10 +134,11 @@ pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     const LEADS: Phrases = phrases!(
         "and tag it with | and tag it as | tag it with | tag it as | tag it | tagged with | tagged as | tagged | \
          with the tags | with the tag | with tags | with tag | with a tag | with the label | with label | labeled | \
-         labelled | tags : | tag : | with category | , tag it as | , tag it | , tagged | , tags | , tag | ; tags : | \
-         ; tag : | and tag it | and label it | label it as | label it | , label it | , label | under the label | \
-         under the tag | under tag | under label | with the labels | with labels | by tag | by the tag | by label | labels : | label : | category : | \
-         in the category | in category | and the tags | and the tag | and tags | and tag"
+         labelled | tags : | tag : | with category | , tag it as | , tag it | , tagged | , tags | , tag | \
+         ; tags : | ; tag : | and tag it | and label it | label it as | label it | , label it | , label | \
+         under the label | under the tag | under tag | under label | with the labels | with labels | by tag | \
+         by the tag | by label | labels : | label : | category : | in the category | in category | and the tags | \
+         and the tag | and tags | and tag"
     );
     let mut tags = Vec::new();
     let mut i = from;

@@ -75,7 +75,8 @@ pub(crate) fn is_item(words: &Words, i: usize) -> bool {
 /// "add milk; eggs; bread": a word or two after the mark, and no remark.
 fn short(words: &Words, i: usize) -> bool {
     let remark = phrases!(
-        "i | he | she | it | it's | they | we | you | that | this | thanks | thank | please | ok | okay | bye | yes | no"
+        "i | he | she | it | it's | they | we | you | that | this | thanks | thank | please | ok | okay | bye | \
+         yes | no"
     );
     let first = courtesy::after(words, 0, words.len());
     let added = lexicon::verb(words.at(first)) == Some(Verb::Add);

@@ -23,21 +23,45 @@ pub(crate) const GUESS: f64 = 0.6;
 /// A need that nobody asked to be kept; beside a new task it is only why that is wanted.
 pub(crate) const NEED: f64 = 0.48;
 
+/// Below this, that a task is done was told in passing.
+pub(crate) const TOLD: f64 = 0.7;
+
+/// What is not about tasks, and is a date and nothing else.
+pub(crate) const DATE_ONLY: f64 = 0.5;
+
 /// Below this, a command is implied and not given.
-pub(crate) const IMPLIED: f64 = 0.6;
+const IMPLIED: f64 = 0.6;
 
-/// Below this, what is not about tasks is a date and nothing else.
-pub(crate) const DATE_ONLY: f64 = 0.6;
+/// A command while it is being read: how sure the rules are of it stands in it, what the model thinks beside it.
+pub(crate) struct Draft {
+    pub(crate) command: Command,
+    /// `None` where the model has no say.
+    likelihood: Option<f64>,
+}
 
-pub(crate) fn read(clause: &mut Clause) -> Command {
+impl Draft {
+    fn by_rules(command: Command) -> Self {
+        Self { command, likelihood: None }
+    }
+
+    /// The command as it is handed out, with how likely it is that it was meant.
+    pub(crate) fn finish(self) -> Command {
+        let mut command = self.command;
+        command.implied = command.confidence < IMPLIED;
+        let likelihood = self.likelihood.filter(|_| !command.filter.unsupported);
+        command.confidence = (likelihood.unwrap_or(command.confidence) * 1000.0).round() / 1000.0;
+        command
+    }
+}
+
+pub(crate) fn read(clause: &mut Clause) -> Draft {
     let verdict = intent::decide(clause);
-    let mut command = carry_out(clause, verdict.guess);
+    let command = carry_out(clause, verdict.guess);
     // Where only the model sees a command, there must be something for it to be about.
     if verdict.overruled && matches!(command.missing, Some(Missing::Title | Missing::Target)) {
-        return unknown(clause);
+        return Draft::by_rules(unknown(clause));
     }
-    command.likelihood = verdict.likelihood;
-    command
+    Draft { command, likelihood: verdict.likelihood }
 }
 
 fn carry_out(clause: &mut Clause, guess: Guess) -> Command {
@@ -58,22 +82,23 @@ fn carry_out(clause: &mut Clause, guess: Guess) -> Command {
 }
 
 /// One task of a list.
-pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Command {
-    let start = clause.start;
-    if intent != Intent::CreateTask {
-        let end = clause.end;
-        return about(clause, intent, start, end, 0.85);
-    }
-    create::read(clause, start, Form::Add, 0.93)
+pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Draft {
+    let (start, end) = (clause.start, clause.end);
+    Draft::by_rules(match intent {
+        Intent::CreateTask => create::read(clause, start, Form::Add, 0.93),
+        intent => about(clause, intent, start, end, 0.85),
+    })
 }
 
 /// Not about tasks; a date that was said is kept, since it may answer a question.
 fn unknown(clause: &mut Clause) -> Command {
-    let mut command = Command::new(Intent::Unknown, if clause.is_foreign() { 0.97 } else { 0.9 });
+    let confidence = match (clause.is_date(), clause.is_foreign()) {
+        (true, _) => DATE_ONLY,
+        (_, true) => 0.97,
+        _ => 0.9,
+    };
+    let mut command = Command::new(Intent::Unknown, confidence);
     let dates = timing::choose(clause, clause.start..clause.end, clause.start);
-    if clause.is_date() {
-        command.confidence = 0.5;
-    }
     timing::apply(&mut command, dates, clause.now);
     command
 }
@@ -105,10 +130,6 @@ pub(crate) fn name(command: &mut Command, named: Option<Target>) {
         command.target = named;
         command.missing = command.missing.filter(|missing| *missing != Missing::Target);
     }
-}
-
-pub(crate) fn says_nothing(command: &Command) -> bool {
-    update::says_nothing(command)
 }
 
 /// "I already called mom": the task is to call mom.

@@ -33,19 +33,20 @@ const OPENINGS: Phrases = phrases!(
      it's time to | time to | i think i need to | i think you should | you must | i'll need you to | \
      i really need to | i also need to | i just want to | i just need to | i would really like you to | \
      i would like for you to | i'd like for you to | i would like you to | i'd like you to | i want you to | \
-     i need you to | i would like to | i'd like to | i wish to | i want to | i need to | i have to | we need to | we have to | oops | i mean | i meant | sorry | i gotta | \
-     i got to | i've got to | id like you to | id like to | would you mind | would you be able to | \
-     are you able to | would it be possible to | is it possible to | is there a way to | could you | can you | \
-     would you | will you | can u | could u | can we | could we | can i | could i | may i | do me a favor and | \
-     do me a favour and | go ahead and | hurry up and | i need | help me | be sure to | make sure to | \
-     make sure that you | let's | lets | let us | let me | try to | you need to | you should | you can | you may | \
-     hey there | ok google | hey google | hey siri | hey | hi | hello | yo | ok | okay | alright | well | so | um | \
-     uh | just | also | and | then | now | yes | yeah | oh | next | first | finally | actually | alexa | siri | \
-     google | olly | cortana | assistant | adjutant | computer | bot | to | no | nope | second | third | lastly | \
-     secondly | thirdly | firstly | last | if it's not too much trouble | if it is not too much trouble | \
-     if it isn't too much trouble | if you don't mind | if you wouldn't mind | if possible | if it's possible | \
-     if you could | if you would | when you get a chance | when you have a moment | when you have time | \
-     if that's ok | if that's okay | if it's ok"
+     i need you to | i would like to | i'd like to | i wish to | i want to | i need to | i have to | we need to | \
+     we have to | oops | i mean | i meant | sorry | i gotta | i got to | i've got to | id like you to | \
+     id like to | would you mind | would you be able to | are you able to | would it be possible to | \
+     is it possible to | is there a way to | could you | can you | would you | will you | can u | could u | \
+     can we | could we | can i | could i | may i | do me a favor and | do me a favour and | go ahead and | \
+     hurry up and | i need | help me | be sure to | make sure to | make sure that you | let's | lets | let us | \
+     let me | try to | you need to | you should | you can | you may | hey there | ok google | hey google | \
+     hey siri | hey | hi | hello | yo | ok | okay | alright | well | so | um | uh | just | also | and | then | \
+     now | yes | yeah | oh | next | first | finally | actually | alexa | siri | google | olly | cortana | \
+     assistant | adjutant | computer | bot | to | no | nope | second | third | lastly | secondly | thirdly | \
+     firstly | last | if it's not too much trouble | if it is not too much trouble | if it isn't too much trouble | \
+     if you don't mind | if you wouldn't mind | if possible | if it's possible | if you could | if you would | \
+     when you get a chance | when you have a moment | when you have time | if that's ok | if that's okay | \
+     if it's ok"
 );
 
 /// The first token of `start..end` that is not a mark, a greeting or a courtesy.

@@ -3,9 +3,9 @@
 use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
+use crate::lead_time;
 use crate::lexicon::{self, Noun};
 use crate::margins;
-use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Intent, Missing};
 use crate::target;
@@ -103,20 +103,14 @@ fn is_empty_title(title: &str) -> bool {
 
 /// "10 minutes before", "an hour early": how long before the task to speak up; it is no part of the title.
 fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
-    const UNITS: Phrases =
-        phrases!("minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks | night | month");
-    const AHEAD: Phrases = phrases!(
-        "before | prior to | prior | early | beforehand | ahead of time | ahead of | ahead | in advance of | \
-         in advance | earlier"
-    );
-    if !clause.has(AHEAD) {
+    if !clause.has(lead_time::AHEAD) {
         return;
     }
     for i in from..to {
-        let amount =
-            if matches!(clause.at(i), "the") { Some(1) } else { numbers::amount(clause.words, i).map(|(_, len)| len) };
-        let Some(unit) = amount.map(|len| i + len).filter(|unit| UNITS.contains(clause.at(*unit))) else { continue };
-        let Some(n) = clause.phrase(unit + 1, AHEAD) else { continue };
+        // "the night before"
+        let named = clause.at(i) == "the" && lead_time::is_unit(clause, i + 1);
+        let Some(unit) = lead_time::unit(clause, i).or(named.then_some(i + 1)) else { continue };
+        let Some(n) = clause.phrase(unit + 1, lead_time::AHEAD) else { continue };
         if clause.date_at(i).is_some_and(|found| found.tokens.end > unit + 1) {
             continue;
         }
@@ -162,9 +156,11 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
 /// Where a title may begin: after the words that only lead to it.
 const LEADS: Phrases = phrases!(
     "again to | too | uh | um | er | when i get a chance to | when i have time to | when i can to | to also | \
-     for myself to | myself to | via email to | by email to | via text to | twice to | to remember to |  not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | that i should | that there is | that there's | \
-     that | about | of | regarding | for me to | i need to | i have to | i must | i should | i have | for | on | \
-     when it's time to | when it's time for | in order to | to remind me to | so that i | so i | the | my | a | an"
+     for myself to | myself to | via email to | by email to | via text to | twice to | to remember to | \
+     not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | \
+     that i should | that there is | that there's | that | about | of | regarding | for me to | i need to | \
+     i have to | i must | i should | i have | for | on | when it's time to | when it's time for | in order to | \
+     to remind me to | so that i | so i | the | my | a | an"
 );
 
 /// The title after "remind me", "remember", "todo".

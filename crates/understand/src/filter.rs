@@ -70,8 +70,9 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
     }
     const OVERDUE: Phrases = phrases!(
         "overdue | past due | over due | late | past their due date | past its due date | past the due date | \
-         past their deadline | past the deadline | past deadline | past their due dates | behind on | missed any deadlines | missed deadlines | missed the deadline | \
-         missed their deadline | already due | should have been done | should've been done | running late"
+         past their deadline | past the deadline | past deadline | past their due dates | behind on | \
+         missed any deadlines | missed deadlines | missed the deadline | missed their deadline | already due | \
+         should have been done | should've been done | running late"
     );
     const EITHER: Phrases = phrases!(
         "completed and pending | pending and completed | open and completed | completed and open | done and open | \

@@ -6,6 +6,7 @@ use crate::correct;
 use crate::expression::{self, Expression};
 use crate::reading::Reading;
 use crate::tokens::Words;
+use crate::utterance;
 
 /// What comes first in a date in figures that leaves it open, such as 3/4. In 25/12 only one order is possible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,7 +41,7 @@ impl Reader {
             words = self.words(meant);
         }
         words.of_tasks = of_tasks;
-        crate::reading(&words, now)
+        utterance::read(&words, now)
     }
 
     /// The dates, times and repetitions in a text, in order and never overlapping.

@@ -78,9 +78,6 @@ pub struct Command {
     pub repeat_count: Option<i64>,
     /// What must be known before this can be carried out; the intent says what it would be.
     pub missing: Option<Missing>,
-    /// What the model thinks of it while it is being read; nothing afterwards.
-    #[doc(hidden)]
-    pub likelihood: Option<f64>,
 }
 
 impl Command {
@@ -107,7 +104,6 @@ impl Command {
             repeat_interval_minutes: None,
             repeat_count: None,
             missing: None,
-            likelihood: None,
         }
     }
 }

@@ -58,8 +58,8 @@ fn names_field(words: &Words, i: usize) -> bool {
         .phrase(
             i,
             phrases!(
-                "details : | notes : | note : | description : | desc : | priority : | due : | due date : | deadline : | \
-                 tags : | tag : | labels : | label : | comment : | comments :"
+                "details : | notes : | note : | description : | desc : | priority : | due : | due date : | \
+                 deadline : | tags : | tag : | labels : | label : | comment : | comments :"
             ),
         )
         .is_some()

@@ -28,8 +28,9 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 /// Leaves out ", so can you please" and its like before the command.
 pub(crate) fn before_links(clause: &Clause, range: &Range<usize>) -> usize {
     const LINKS: Phrases = phrases!(
-        "so | and | please | can | could | would | you | will | , | ; | . | ! | ? | : | - | – | — | then | just | kindly | to | i | \
-         need | want | go | ahead | but | also | like | now | ok | okay | yeah | yes | anyway | let's"
+        "so | and | please | can | could | would | you | will | , | ; | . | ! | ? | : | - | – | — | then | just | \
+         kindly | to | i | need | want | go | ahead | but | also | like | now | ok | okay | yeah | yes | anyway | \
+         let's"
     );
     let mut end = range.end;
     while end > range.start && (LINKS.contains(clause.at(end - 1)) || clause.is_taken(end - 1)) {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::clause::{Clause, Named};
 use crate::filter;
+use crate::lead_time;
 use crate::lexicon::{self, Noun};
 use crate::margins;
 use crate::numbers;
@@ -47,11 +48,12 @@ fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
          , he | , she | , they | , that's | , because | , since | , as | i already | it's already | it is already | \
          , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
          , she's | , he's | , they're | , we're | , i'm | , i've | , not | , never | , can | , could | , make it | \
-         , went | , done | , all done | , check | , tick | , mark | , take | , delete | , remove | , cross | , close | \
-         at last | by accident | off my calendar | off the calendar | from my calendar | from the calendar | \
-         off my schedule | from my schedule | off my phone | on my calendar | , change it | but keep | but not | by adding | entirely | altogether | such that | so that it | so it | \
-         only | , and | due to | which is | so they | so i can | and then | that is on | that is | since | \
-         at the same | , send | , same"
+         , went | , done | , all done | , check | , tick | , mark | , take | , delete | , remove | , cross | \
+         , close | at last | by accident | off my calendar | off the calendar | from my calendar | \
+         from the calendar | off my schedule | from my schedule | off my phone | on my calendar | , change it | \
+         but keep | but not | by adding | entirely | altogether | such that | so that it | so it | only | , and | \
+         due to | which is | so they | so i can | and then | that is on | that is | since | at the same | , send | \
+         , same"
     );
     let cut = clause.seek(range.start + 1, REMARKS).filter(|(at, _)| *at < range.end && !clause.is_taken(*at));
     range.start..cut.map_or(range.end, |(at, _)| at)
@@ -86,7 +88,8 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     const ALL: Phrases = phrases!(
         "all of | all | everything | every single | every one of | every | each of | them all | it all | \
-         the whole lot | the lot | the whole thing | every last one | the entire | my entire | the whole | my whole | entire | the all | my all | any"
+         the whole lot | the lot | the whole thing | every last one | the entire | my entire | the whole | \
+         my whole | entire | the all | my all | any"
     );
     let i = range.start;
     if let Some(n) = clause.phrase(i, ALL).filter(|n| i + n <= range.end) {
@@ -173,8 +176,8 @@ pub(crate) fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
     const IT: Phrases = phrases!(
-        "it | it up | it back | it forward | it out | it's | its | that's | thats | that one | this one | that | this | them | these | those | the one | \
-         that thing | this thing | the previous one"
+        "it | it up | it back | it forward | it out | it's | its | that's | thats | that one | this one | that | \
+         this | them | these | those | the one | that thing | this thing | the previous one"
     );
     const BOTH: Phrases =
         phrases!("both of them | both of these | both of those | both tasks | both | the two of them");
@@ -341,14 +344,8 @@ fn core(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 /// "30 minutes before the meeting", "the night before the trip": when it speaks up is no part of its name.
 fn after_lead_time(clause: &Clause, start: usize, end: usize) -> usize {
-    const UNITS: Phrases = phrases!(
-        "minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks | night | month | \
-         morning"
-    );
-    let unit = start + numbers::amount(clause.words, start).map_or(0, |(_, len)| len);
-    if !UNITS.contains(clause.at(unit)) {
-        return start;
-    }
+    let named = lead_time::is_unit(clause, start).then_some(start);
+    let Some(unit) = lead_time::unit(clause, start).or(named) else { return start };
     let before = phrases!("before | prior to | ahead of | in advance of");
     match clause.phrase(unit + 1, before).map(|n| unit + 1 + n).filter(|after| *after < end) {
         Some(after) => {
@@ -397,7 +394,8 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
     const CONNECTIVES: Phrases = phrases!(
         "that i need to | that i have to | that i must | that i should | i need to | to my calendar about | \
-         to my calendar for | on my calendar for | on my calendar to | on my calendar about | that are | that's | which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
+         to my calendar for | on my calendar for | on my calendar to | on my calendar about | that are | that's | \
+         which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
          that i just made for | that are for | that were set for | that was set for | that are about | \
          that there is | that says | that said | that tells me to | that i have | that i | i set for | i set to | \
          i set up for | i set about | i have set for | i have for | i have to | i have about | i have | i had for | \

@@ -72,8 +72,9 @@ fn put_off(clause: &Clause, i: usize) -> Guess {
             || matches!(clause.at(at), "for") && matches!(clause.at(i), "save" | "leave" | "park");
         let on = matches!(clause.at(at), "on" | "up" | "for" | "until" | "till" | "out") && weak && !until;
         let fits = VERBS.contains(clause.at(i)) && !on && (led || until) && shape::is_definite(clause, i + 1);
-        // "put the laundry off" needs no date, the others do.
-        (fits && (dated(clause, at) || clause.at(i) == "put" && clause.at(at) == "off")).then_some(i + 1)
+        // "put the laundry off" and "bring the party forward" need no date, the others do.
+        let plain = matches!((clause.at(i), clause.at(at)), ("put", "off") | ("bring", "forward"));
+        (fits && (plain || dated(clause, at))).then_some(i + 1)
     };
     let from = clause
         .phrase(i, JOINED)
@@ -109,21 +110,12 @@ fn priority(clause: &Clause, i: usize) -> Guess {
     let from = i + verb + field;
     let told = attributes::closing_priority(clause, from).or_else(|| {
         let (at, n) = clause.seek(from, phrases!("to"))?;
-        Some((at, word(clause.at(at + n))?))
+        Some((at, attributes::level(clause.at(at + n))?))
     });
     let (end, priority) = told.unwrap_or((clause.end, raised));
     let end = if end > from && clause.at(end - 1) == "to" { end - 1 } else { end };
     let about = if from >= end { i + verb..i + verb } else { from..end };
     Some((Act::Update(Change::Priority(priority), about.start, about.end), 0.88))
-}
-
-fn word(level: &str) -> Option<Priority> {
-    match level {
-        "high" | "highest" | "top" | "urgent" => Some(Priority::High),
-        "medium" | "normal" => Some(Priority::Medium),
-        "low" | "lowest" => Some(Priority::Low),
-        _ => None,
-    }
 }
 
 /// "flag the contract as important", "star the visa task", "put the report at the top priority", "give it high priority".
@@ -157,7 +149,7 @@ fn level(clause: &Clause, i: usize) -> Guess {
             .end
             .checked_sub(1)
             .filter(|at| *at > i + 2 && matches!(clause.before(*at), "to" | "as" | "at" | "into"))?;
-        Some((at, word(clause.at(at))?))
+        Some((at, attributes::level(clause.at(at))?))
     })?;
     let mut end = at;
     while end > i + 2 && matches!(clause.at(end - 1), "at" | "the" | "to" | "as" | "into" | "a" | "in" | "with") {
@@ -231,11 +223,8 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
     let entry = clause
         .nouns_in(i + 1..clause.end.min(i + 8))
         .find(|noun| noun.noun != lexicon::Noun::List && !noun.plural)
-        .map(|noun| (noun.at, noun.end))
-        .or_else(|| (i + 2..clause.end.min(i + 5)).find(|k| clause.at(*k) == "one").map(|k| (k, k + 1)));
-    let (at, end) =
-        entry.filter(|(at, _)| !(i + 1..*at).any(|k| matches!(clause.at(k), "to" | "for" | "on" | "about")))?;
-    let end = end + usize::from(crate::numbers::figures(clause.at(end)).is_some());
+        .filter(|noun| !(i + 1..noun.at).any(|k| matches!(clause.at(k), "to" | "for" | "on" | "about")))?;
+    let end = entry.end + usize::from(crate::numbers::figures(clause.at(entry.end)).is_some());
     let lead = clause.phrase(
         end,
         phrases!("to repeat | to recur | to go off | to | for | on | at | down for | be due | due | back"),
@@ -246,9 +235,9 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
         || clause.date_at(end).is_some()
         || clause.date_at(value + 1).is_some()
         || crate::numbers::figures(clause.at(value)).is_some_and(|n| n < 25);
-    let task = clause.noun_at(at).is_some_and(|noun| noun.noun == lexicon::Noun::Task) || clause.at(at) == "one";
+    let task = entry.noun == lexicon::Noun::Task;
     // "set the reminder for Friday": a new one as well as an old one.
-    let named = at > i + 2;
+    let named = entry.at > i + 2;
     let closed = clause.dates.last().is_some_and(|found| {
         clause.is_spent(found.tokens.end..clause.end)
             || clause.phrase(found.tokens.end, phrases!("instead | rather than | , | not | as well")).is_some()

@@ -15,8 +15,6 @@ pub(super) fn read(clause: &Clause, i: usize) -> Guess {
     let found = state(clause, i)
         .or_else(|| duties(clause, i))
         .or_else(|| supposed(clause, i))
-        .or_else(|| deeds(clause, i))
-        .or_else(|| amount(clause, i))
         .or_else(|| anything(clause, i))
         .or_else(|| caught_up(clause, i));
     found.map(|confidence| (Act::List(i), confidence))
@@ -148,53 +146,6 @@ fn supposed(clause: &Clause, i: usize) -> Option<f64> {
     let essay = clause.at(at) == "i" && clause.at(at + 1) == "got";
     let fits = if now { own } else { clause.at(i) != "how" && (!essay || clause.has(phrases!("due | to do"))) };
     (fits && at + n < clause.end).then_some(0.7)
-}
-
-/// "what did I get done this week", "which ones have I ticked off".
-fn deeds(clause: &Clause, i: usize) -> Option<f64> {
-    const DEEDS: Phrases = phrases!(
-        "i get done | i got done | i accomplish | i accomplished | i tick off | i ticked off | i check off | \
-         i checked off | i cross off | i crossed off | i achieve | i achieved | i manage | i managed | \
-         i already do | i already done | i already finished | i've already finished | ive already finished | \
-         i've finished | i've done | i've completed | i finished | i completed | i did | i've ticked off | \
-         i finish | i complete | i done | i knocked out | have i finished | have i done | have i completed | \
-         i've already done | i have finished | i have done | i have completed"
-    );
-    if !matches!(
-        clause.at(i),
-        "what" | "which" | "how" | "everything" | "whatever" | "the" | "all" | "stuff" | "things"
-    ) {
-        return None;
-    }
-    let (at, n) = clause.seek(i + 1, DEEDS).filter(|(at, _)| *at <= i + 5)?;
-    (closes(clause, at + n) && !clause.has(phrases!("wrong | mistake"))).then_some(0.8)
-}
-
-/// "how much is left", "how many things do I still have to do", "how's my week looking".
-fn amount(clause: &Clause, i: usize) -> Option<f64> {
-    if clause
-        .phrase(
-            i,
-            phrases!(
-                "how's my day | how's my week | how does my day | how does my week | how is my day | how is my week | \
-         what does my day | what does my week | hows my day | hows my week | what's my day | what's my week | \
-         how's today | how's tomorrow | what does today | what does tomorrow"
-            ),
-        )
-        .is_some()
-    {
-        return clause.has(phrases!("look | looking | like | shaping")).then_some(0.65);
-    }
-    if clause.at(i) != "how" || !matches!(clause.at(i + 1), "much" | "many" | "mny" | "far") {
-        return None;
-    }
-    let thing = clause.has(phrases!("things | stuff | more | ones | deadlines | jobs | work"));
-    let open = clause.has(phrases!(
-        "left | due | overdue | open | pending | to do | to go | done | completed | finished | get done | finish | \
-         complete"
-    ));
-    let mine = clause.has(phrases!("i | my | me | we | are | things | ones"));
-    (thing && open && mine && !clause.has(phrases!("cost | pay | money | time"))).then_some(0.75)
 }
 
 /// "anything due?", "do I have anything about the dentist", "got anything for me today".

@@ -169,24 +169,31 @@ fn unreminded(clause: &Clause, i: usize) -> Guess {
 /// "the gym reminder can go", "both reminders should be dropped", "this one isn't needed".
 fn may_go(clause: &Clause, i: usize) -> Guess {
     const GO: Phrases = phrases!(
-        "can come off | should come off | can go | should go | must go | has to go | needs to go | can be dropped | \
-         can be deleted | can be removed | can be cleared | can be scrapped | can be binned | should be deleted | \
-         should be removed | should be dropped | should be stopped | should be cancelled | should be canceled | \
-         should be cleared | isn't needed | aren't needed | is not needed | are not needed | isn't necessary | \
-         is not necessary | isn't relevant | is no longer needed | are no longer needed | is no longer necessary | \
-         is no longer relevant | no longer needs doing | isn't happening | is not happening | is obsolete | \
-         is irrelevant | is moot | isn't useful | needs deleting | needs removing | needs to be deleted | \
-         needs to be removed | needs to be cancelled | needs to be canceled | needs to be dropped | \
-         has to be deleted | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | \
-         got cancelled | is off | has been called off | was a mistake | were a mistake | is a duplicate | \
-         fell through | isn't needed anymore | doesn't need doing | don't need doing | doesn't matter | \
-         is not going to happen | isn't going to happen | won't be necessary | won't be needed | can be cancelled | \
-         can be canceled | be dropped | be deleted | be removed | be cancelled"
+        "can come off | should come off | can go | should go | must go | has to go | needs to go | isn't needed | \
+         aren't needed | is not needed | are not needed | is no longer needed | are no longer needed | \
+         isn't necessary | is not necessary | is no longer necessary | isn't relevant | is no longer relevant | \
+         isn't useful | isn't happening | is not happening | isn't going to happen | is not going to happen | \
+         won't be necessary | won't be needed | no longer needs doing | doesn't need doing | don't need doing | \
+         needs deleting | needs removing | is obsolete | is irrelevant | is moot | is off | was a mistake | \
+         were a mistake | is a duplicate | fell through | doesn't matter | has been called off"
+    );
+    const GONE: Phrases =
+        phrases!("deleted | removed | dropped | cleared | scrapped | binned | stopped | cancelled | canceled");
+    // Off by themselves, so they may be news of the thing and not about its task.
+    const NEWS: Phrases = phrases!(
+        "is off | is moot | can go | has to go | must go | needs to go | should go | doesn't matter | fell through | \
+         was a mistake | is irrelevant"
     );
     if i != clause.start && !shape::is_definite(clause, i) {
         return None;
     }
-    let (at, n) = clause.seek(i + 1, GO)?;
+    let passive = shape::passive(clause, i + 1, GONE);
+    let modal =
+        |at: usize| !phrases!("is | are | was | were | got | gets | has | have | had | been").contains(clause.at(at));
+    let cancelled = |(at, n): (usize, usize)| matches!(clause.before(at + n), "cancelled" | "canceled");
+    // "was deleted" is past, "should be deleted" is not; "is cancelled" is news.
+    let passive = passive.filter(|said| modal(said.0) || cancelled(*said));
+    let (at, n) = passive.or_else(|| clause.seek(i + 1, GO))?;
     let tail = clause.is_spent(at + n..clause.end)
         || clause
             .phrase(
@@ -197,9 +204,8 @@ fn may_go(clause: &Clause, i: usize) -> Guess {
     let entry = shape::names_entry(clause, i..at);
     let subject = shape::is_definite(clause, i) || clause.phrase(i, phrases!("everything | any")).is_some();
     let listed = clause.phrase(at + n, phrases!("from the list | from my list | from my tasks")).is_some();
-    let sure = entry || listed || clause.phrase(at, phrases!("is off | is moot | can go | has to go | must go | needs to go | should go | doesn't matter | fell through | \
-         was a mistake | is cancelled | is canceled | has been cancelled | has been canceled | was cancelled | \
-         got cancelled | is irrelevant")).is_none();
+    let news = clause.phrase(at, NEWS).is_some() || passive.is_some() && !modal(at);
+    let sure = entry || listed || !news;
     let polite = clause.asked && !matches!(clause.words.before(i), "could" | "can");
     (tail && subject && sure && at <= i + 9 && !polite && !clause.is_elsewhere())
         .then_some((Act::Delete(i, at), if entry { 0.8 } else { 0.66 }))

@@ -9,6 +9,7 @@ use crate::create::Form;
 use crate::lexicon::{Noun, Verb};
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Field;
+use crate::spelling::resembles;
 use crate::update::{Change, note};
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
@@ -27,23 +28,11 @@ fn noted(clause: &Clause, i: usize) -> Guess {
     note::head(clause, i).map(|start| (Act::Update(Change::Note, start, clause.end), 0.88))
 }
 
-/// "lower the priority of …", "the report is urgent", "call it …".
+/// "deprioritize …", "the report is urgent", "call it …".
 fn stated(clause: &Clause, i: usize) -> Guess {
     let end = clause.end;
-    let direction = [
-        (
-            Priority::Low,
-            phrases!("lower the priority of | lower the priority on | decrease the priority of | deprioritize"),
-        ),
-        (
-            Priority::High,
-            phrases!(
-                "raise the priority of | raise the priority on | increase the priority of | bump up the priority of"
-            ),
-        ),
-    ];
-    if let Some((priority, n)) = direction.iter().find_map(|(p, list)| clause.phrase(i, *list).map(|n| (*p, n))) {
-        return Some((Act::Update(Change::Priority(priority), i + n, end), 0.88));
+    if matches!(clause.at(i), "deprioritize" | "deprioritise") {
+        return Some((Act::Update(Change::Priority(Priority::Low), i + 1, end), 0.88));
     }
     if clause.at(i) == "untag" {
         return Some((Act::Update(Change::Clear(Field::Tags), i + 1, end), 0.85));
@@ -86,74 +75,68 @@ fn now_due(clause: &Clause, i: usize) -> Option<usize> {
     if let Some(n) = it.filter(|n| matches!(date.tokens.start.abs_diff(i + n), 0 | 1)) {
         return (!clause.asked && i + n <= clause.end).then_some(i);
     }
-    const MOVED: Phrases = phrases!(
-        "should be | is now | has been moved to | was moved to | got moved to | is moved to | got changed to | \
-         has been changed to | was changed to | has been rescheduled to | got rescheduled to | got pushed to"
-    );
-    let definite = matches!(clause.at(i), "the" | "my" | "our" | "that") || clause.words.is_quoted(i);
-    let due = phrases!("is now due | is due | are now due | are due");
-    let (at, n) = clause.seek(i + 1, due).or_else(|| clause.seek(i + 1, MOVED).filter(|_| definite))?;
+    let (at, n) = clause.seek(i + 1, phrases!("is now due | is due | are now due | are due"))?;
     let closes = date.tokens.start == at + n || date.tokens.start + 1 == at + n;
     let told = clause.has(phrases!("remind | alert | because | since | so | and"));
     (closes && at <= i + 6 && !clause.asked && !told && !OTHERS.contains(clause.at(i))).then_some(at)
 }
 
+/// "remember to …", "don't let me forget …", "make a note that …".
 fn remember(clause: &Clause, i: usize) -> Guess {
     const REMEMBER: Phrases = phrases!(
         "remember to | remember that i need to | remember that i have to | remember i need to | remember i have to | \
-         don't let me forget to | don't let me forget about | don't let me forget | dont let me forget to | \
-         dont let me forget | do not let me forget to | do not let me forget | don't forget to | dont forget to | \
-         do not forget to | don't forget about | don't forget | dont forget | i must remember to | \
-         i should remember to | i can't forget to | i cannot forget to | i don't want to forget to | \
-         i dont want to forget to | i do not want to forget to | i don't want to forget | i dont want to forget | \
-         i don't want to miss | i dont want to miss | can't forget to | can't forget | i can't forget | \
-         i must not forget to | i mustn't forget to | i shouldn't forget to | help me remember to | \
-         help me remember | me remember to | make a note to | make a note that | make a note of | make a note | \
-         take a note to | note to self to | note to self | note that i need to | make sure i don't forget to | \
-         make sure i remember to | make sure i | keep in mind to | be reminded to | be reminded of | \
-         be reminded about | be reminded that | be reminded | i need reminding to | i need reminding about | \
-         i need reminding | i need help remembering to | i would like to be reminded | need reminding to | \
-         never let me forget to | never let me forget | don't let me miss | dont let me miss | \
-         help me to remember to | help me to remember that | help me to remember | me to remember to | \
-         me to remember that | ensure i'm reminded of | ensure i'm reminded to | make sure i'm reminded of | \
-         make sure i'm reminded to | ensure i remember to | ensure i | mustn't forget to | mustn't forget | \
-         must not forget to | must not forget | i must not forget | i mustn't forget | must remember to | \
-         keep in mind for me that | keep in mind that | make a mental note to | make a mental note that | \
-         make a mental note for me to | i'd better not forget to | i'd better not forget | i better not forget | \
-         rember to | remeber to | rememeber to | give me a nudge to | give me a shout to | give me a nudge about | \
-         give me a shout about"
+         must remember to | i must remember to | i should remember to | me remember | me to remember | \
+         help me remember | help me to remember | make sure i | make sure i remember | make sure i'm reminded | \
+         ensure i | ensure i remember | ensure i'm reminded | make a note | make a mental note | take a note | \
+         note to self | note that i need to | keep in mind | keep in mind for me | be reminded | need reminding | \
+         i need reminding | i need help remembering"
     );
     if let Some(guess) = nudge(clause, i) {
         return Some(guess);
     }
-    let n = clause.phrase(i, REMEMBER)?;
-    if verb_at(clause, i + n) == Some(Verb::Remind) && clause.at(i + n + 1) == "me" {
-        return super::at(clause, i + n);
+    let misspelt = clause.at(i + 1) == "to" && resembles(clause.at(i), "remember");
+    let body = i + unforgotten(clause, i).or(clause.phrase(i, REMEMBER)).or(misspelt.then_some(2))?;
+    let body = body + clause.phrase(body, phrases!("to | that | about | of")).unwrap_or(0);
+    if verb_at(clause, body) == Some(Verb::Remind) && clause.at(body + 1) == "me" {
+        return super::at(clause, body);
     }
     // "I don't want to forget X, remind me at 5": the reminder is the command, X is its title.
-    let asked = clause.seek(i + n, phrases!("remind me | alert me"));
-    if let Some((at, _)) = asked {
-        return Some((Act::Create(Form::Preamble, at + 2), 0.85));
+    if let Some((at, n)) = clause.seek(body, phrases!("remind me | alert me")) {
+        return Some((Act::Create(Form::Preamble, at + n), 0.85));
     }
-    Some((Act::Create(Form::Rest, i + n), 0.92))
+    Some((Act::Create(Form::Rest, body), 0.92))
+}
+
+/// "don't let me forget", "I mustn't forget", "make sure I don't miss": how many tokens it takes.
+fn unforgotten(clause: &Clause, i: usize) -> Option<usize> {
+    const WARNED: Phrases = phrases!(
+        "don't let me | dont let me | do not let me | never let me | don't want to | dont want to | do not want to | \
+         make sure i don't | make sure i dont | ensure i don't"
+    );
+    const MUST_NOT: Phrases = phrases!("can't | cannot | mustn't | must not | shouldn't | better not");
+    const DO_NOT: Phrases = phrases!("don't | dont | do not");
+    let from = i + usize::from(matches!(clause.at(i), "i" | "we" | "i'd"));
+    let warned = clause.phrase(from, WARNED);
+    let not = || clause.phrase(from, MUST_NOT).or(clause.phrase(from, DO_NOT).filter(|_| from == i));
+    let verb = from + warned.or_else(not)?;
+    let fits = clause.at(verb) == "forget" || clause.at(verb) == "miss" && warned.is_some();
+    fits.then_some(verb + 1 - i)
 }
 
 /// "give me a nudge at five to ring the surgery", "drop me a line an hour before the interview task".
 fn nudge(clause: &Clause, i: usize) -> Guess {
-    const NUDGES: Phrases = phrases!(
-        "give me a nudge | give me a shout | give me a heads up | give me a heads-up | give me a ping | \
-         give me a buzz | give me a prod | give me a poke | drop me a line | send me a nudge | send me a ping | \
-         send me a heads up | let me know when it's time to | hit me up | tap me on the shoulder | \
-         shoot me a reminder | give us a shout | give me a warning"
-    );
-    let n = clause.phrase(i, NUDGES)?;
-    let told = clause.seek(i + n, phrases!("to | about | that | before | for")).is_some();
+    const GIVES: Phrases = phrases!("give me a | give us a | drop me a | send me a | shoot me a");
+    const NUDGES: Phrases =
+        phrases!("nudge | shout | heads up | heads-up | ping | buzz | prod | poke | line | warning");
+    let given = || clause.phrase(i, GIVES).and_then(|n| Some(n + clause.phrase(i + n, NUDGES)?));
+    let n = clause.phrase(i, phrases!("hit me up | tap me on the shoulder")).or_else(given)?;
     let task = clause
         .seek(i + n, phrases!("before"))
         .is_some_and(|(at, _)| clause.nouns_in(at..clause.end).any(|noun| noun.noun == Noun::Task && !noun.plural));
     if task {
         return Some((Act::Remind(i + n), 0.85));
     }
+    let told = clause.seek(i + n, phrases!("to | about | that | before | for")).is_some();
     (told && !(clause.asked && clause.dates.is_empty())).then_some((Act::Create(Form::Remind, i + n), 0.88))
 }
 
@@ -161,7 +144,7 @@ fn gone(clause: &Clause, i: usize) -> Guess {
     const GONE: Phrases = phrases!(
         "get rid of | get rid off | throw away | throw out | toss | do away with | turn off | shut off | \
          switch off | take away | clean out | hold off on | no more | i no longer need to be reminded | \
-         i no longer need to | i no longer need a | i no longer need | i know longer need | no longer need | \
+         i no longer need to | i no longer need a | i no longer need | no longer need | \
          i won't need | i wont need | i won't be needing | i will not need | i don't need to be reminded | \
          i dont need to be reminded | i do not need to be reminded | i don't want to be reminded | \
          i dont want to be reminded | i do not want to be reminded | i don't need | i dont need | i do not need | \
@@ -189,27 +172,46 @@ fn instead(clause: &Clause, i: usize) -> Guess {
 
 /// "todo: …", "new task …", "urgent: …".
 fn label(clause: &Clause, i: usize) -> Guess {
+    const LABELS: Phrases = phrases!(
+        "todo - | task - | reminder - | to-do - | to do - | new task | new todo | new to-do | new to do | \
+         new reminder | new one | todo | to-do"
+    );
     if attributes::priority_at(clause, i).is_some_and(|(_, n)| clause.at(i + n) == ":" && i + n + 1 < clause.end) {
         return Some((Act::Create(Form::Rest, i), 0.85));
     }
-    let labels = phrases!(
-        "todo : | to-do : | to do : | task : | reminder : | note : | todo - | task - | reminder - | new task | \
-         new todo | new to-do | new to do | new reminder | todo | to-do | to-do - | to do - | capture : | inbox : | \
-         someday : | next action : | next one : | new one : | another one : | memo : | errand : | idea : | \
-         groceries : | shopping : | shopping list : | title : | note to self : | one more : | new entry : | \
-         make a new entry : | new item : | item : | chore : | bucket list : | another one for the list : | \
-         one more for the list : | on the list : | for the list : | missing from the list : | \
-         possibly worth adding : | to add : | groceries to add : | things to add : | next task : | first task : | \
-         one more thing : | one thing : | also : | to buy : | capture this : | a job for the list : | \
-         two things to add : | to be bought : | wanted on my list : | things to do : | needed : | \
-         hold on to this for me : | i have a job for the list : | no date , just add it : | new one"
-    );
-    let n = clause.phrase(i, labels)?;
+    if let Some(body) = heading(clause, i) {
+        let asks = verb_at(clause, body) == Some(Verb::Remind);
+        return if asks { super::at(clause, body) } else { Some((Act::Create(Form::Rest, body), 0.93)) };
+    }
+    let n = clause.phrase(i, LABELS)?;
     let bare = clause.words.is_word(i + 1)
         && clause.noun_at(i + 1).is_none()
         && clause.date_at(i + 1).is_none()
         && !matches!(clause.at(i + 1), "list" | "lists" | "for" | "please");
     (n > 1 || bare).then_some((Act::Create(Form::Rest, i + n), 0.93))
+}
+
+/// "Note: …", "one more for the list: …", "two things to add: …": where what is to be kept begins. A heading that says
+/// more ("haircut task: …") names something that there is.
+fn heading(clause: &Clause, i: usize) -> Option<usize> {
+    const KEPT: Phrases = phrases!(
+        "todo | to-do | task | reminder | note | memo | capture | inbox | someday | errand | chore | idea | item | \
+         entry | job | list | groceries | shopping | buy | bought | add | adding | needed | one | thing | things | \
+         something | action | also"
+    );
+    const SMALL: Phrases = phrases!(
+        "a | an | the | my | our | for | to | do | on | be | new | more | another | next | quick | recurring | \
+         please | me | i | have | this | self | later | two | some | make | here's"
+    );
+    let colon = (i + 1..clause.end.min(i + 8)).find(|k| clause.at(*k) == ":").filter(|at| at + 1 < clause.end)?;
+    let known = |k: usize| KEPT.contains(clause.at(k)) || SMALL.contains(clause.at(k));
+    let kept = (i..colon).any(|k| KEPT.contains(clause.at(k))) || clause.phrase(i, phrases!("to do")).is_some();
+    let alone = colon == i + 1;
+    let pointed = matches!(clause.at(i), "the" | "my" | "this") || alone && clause.at(i) == "list";
+    let noted = clause.at(i) == "add" && clause.before(colon) == "note";
+    let acts = matches!(verb_at(clause, colon + 1), Some(Verb::Delete | Verb::Take)) && clause.before(colon) == "list";
+    let fits = kept && (i..colon).all(known) && !pointed && !noted && !acts || alone && clause.at(i) == "title";
+    (fits && !clause.asked).then_some(colon + 1)
 }
 
 /// "Reminder to …", "daily reminder for …", "reminder me to …" (for "remind me to").

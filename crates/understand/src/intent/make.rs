@@ -6,11 +6,11 @@ use crate::clause::{Clause, Named};
 use crate::create::Form;
 use crate::dates::Frequency;
 use crate::lexicon::{self, Noun};
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use crate::scope;
 use crate::update::{Change, tags};
 
-const INSTEAD: crate::phrases::Phrases = phrases!("instead of | rather than | instead");
+const INSTEAD: Phrases = phrases!("instead of | rather than | instead");
 
 pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
     let who = clause.at(i + 1);
@@ -60,7 +60,7 @@ fn is_likeness(clause: &Clause, i: usize) -> bool {
         )
     });
     let before = clause.words.before(i);
-    let who = matches!(before, "you" | "he" | "she" | "they" | "always" | "photos" | "pictures") && !asked;
+    let who = matches!(before, "you" | "he" | "she" | "they" | "always") && !asked;
     let like = who && clause.at(i + 2) == "of";
     like || clause.has(phrases!("always | used to | of how | i know"))
         && (matches!(before, "to" | "always" | "never" | "you") && !asked)
@@ -83,14 +83,16 @@ fn can_be_alert(clause: &Clause, i: usize, me: bool) -> bool {
     (timed || about) && !clause.has(phrases!("if")) && !scope::is_warning(clause)
 }
 
-/// "remind me what I have to do" asks for the list.
+/// "remind me what I have to do", "remind me of all my tasks for tonight": asks for the list.
 fn asks_back(clause: &Clause, body: usize) -> bool {
-    let phrase = phrases!(
-        "what | what's | whats | which | how | who | of what | of my reminders | of my tasks | about my reminders | \
-         of the things | of everything | the things | when is | when are | when do | when does | when was | of all my"
+    const ASKS: Phrases = phrases!(
+        "what | what's | whats | which | how | who | of what | of the things | of everything | the things | when is | \
+         when are | when do | when does | when was"
     );
-    let upcoming = clause.phrase(body, phrases!("to the next upcoming reminder | of upcoming reminders")).is_some();
-    clause.phrase(body, phrase).is_some() || upcoming
+    let small = |k: usize| lexicon::is_article(clause.at(k)) || matches!(clause.at(k), "all" | "upcoming" | "next");
+    let tasks = matches!(clause.at(body), "of" | "about")
+        && clause.noun_in(body + 1..clause.end).is_some_and(|noun| noun.plural && (body + 1..noun.at).all(small));
+    tasks || clause.phrase(body, ASKS).is_some()
 }
 
 /// "tomorrow night, not tonight".
@@ -245,8 +247,7 @@ pub(super) fn make(clause: &Clause, i: usize) -> Guess {
     if clause.at(i) == "do" {
         return (clause.at(i + 1) == "remind").then(|| remind(clause, i + 1))?;
     }
-    set_done(clause, i)
-        .or_else(|| set_field(clause, i))
+    set_field(clause, i)
         .or_else(|| made_urgent(clause, i))
         .or_else(|| made_due(clause, i))
         .or_else(|| made_other(clause, i))
@@ -333,7 +334,7 @@ fn about_task(clause: &Clause, after: usize) -> bool {
 
 /// "set the priority of …", "set the due date …", "set X to high priority".
 fn set_field(clause: &Clause, i: usize) -> Guess {
-    const FIELDS: crate::phrases::Phrases = phrases!("priority | due date | deadline | description | title | status");
+    const FIELDS: Phrases = phrases!("priority | due date | deadline | description | title | status");
     if !matches!(clause.at(i), "set" | "make" | "give" | "put") {
         return None;
     }
@@ -341,7 +342,7 @@ fn set_field(clause: &Clause, i: usize) -> Guess {
     let possessive =
         (i + 1..clause.end.min(i + 6)).any(|k| clause.at(k).ends_with("'s") && clause.phrase(k + 1, FIELDS).is_some());
     let valued = clause.seek(i + 2, phrases!("to | as")).is_some_and(|(to, n)| {
-        let level = matches!(clause.at(to + n), "high" | "low" | "medium") && to + n + 1 == clause.end;
+        let level = attributes::level(clause.at(to + n)).is_some() && to + n + 1 == clause.end;
         level
             || attributes::priority_at(clause, to + n).is_some_and(|(_, len)| clause.is_spent(to + n + len..clause.end))
     });
@@ -351,17 +352,6 @@ fn set_field(clause: &Clause, i: usize) -> Guess {
     let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun == Noun::Reminder);
     let field = clause.phrase(at, FIELDS).is_some() || possessive || valued || assigned && !reminder;
     field.then_some((Act::Update(Change::Any, i + 1, clause.end), 0.9))
-}
-
-/// "set the milk task to done".
-fn set_done(clause: &Clause, i: usize) -> Guess {
-    let (at, _) = clause
-        .seek(
-            i + 2,
-            phrases!("to done | as done | to complete | to completed | as complete | as completed | to finished"),
-        )
-        .filter(|(at, n)| at + n == clause.end)?;
-    matches!(clause.at(i), "set" | "make").then_some((Act::Complete(i + 1, at), 0.85))
 }
 
 /// "schedule the dentist for Thursday": with a date, what is scheduled is a task.

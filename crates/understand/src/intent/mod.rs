@@ -29,6 +29,7 @@ use crate::update::Change;
 pub(crate) use make::to_reminder;
 use model::Verdict;
 pub(crate) use need::is_doing;
+pub(crate) use shape::passive;
 
 /// What is asked, and the tokens its object lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,16 +102,22 @@ fn asked_for(clause: &Clause) -> Guess {
 
 fn is_undo(clause: &Clause) -> bool {
     const UNDO: Phrases = phrases!(
-        "take that back | take it back | put it back | bring it back | restore it | scratch that | go back | \
-         rollback | roll back | roll that back | roll it back | i didn't mean that | i did not mean that | \
-         i didn't mean to do that | ctrl z | ctrl-z | ctrl + z | control z | cmd z | cmd + z | \
-         put it back how it was | put it back the way it was | put that back | bring that back | change it back | \
-         go back to how it was | put everything back | unding that | undelete | undelete it | undelete that | \
-         reverse that | reverse it | never do that again undo | that was a mistake , undo"
+        "scratch that | go back | go back to how it was | rollback | roll back | restore it | restore that | \
+         undelete | undelete it | undelete that | i didn't mean that | i did not mean that | \
+         i didn't mean to do that | ctrl z | ctrl-z | ctrl + z | control z | cmd z | cmd + z"
     );
     let start = clause.start;
-    let closed = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);
-    closed || undoes(clause, start) || undone_later(clause)
+    let whole = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);
+    whole || puts_back(clause, start) || undoes(clause, start) || undone_later(clause)
+}
+
+/// "put it back", "bring that back how it was", and nothing after it.
+fn puts_back(clause: &Clause, i: usize) -> bool {
+    const AS_WAS: Phrases = phrases!("how it was | the way it was | to how it was | to the way it was | as it was");
+    let verb = matches!(clause.at(i), "put" | "bring" | "take" | "roll" | "change" | "turn" | "get");
+    let all = matches!(clause.at(i + 1), "it" | "that" | "this" | "everything");
+    let end = i + 3 + clause.phrase(i + 3, AS_WAS).unwrap_or(0);
+    verb && all && clause.at(i + 2) == "back" && end == clause.end
 }
 
 /// "undo that", "revert the last thing you did"; not "undo the last paragraph in my document".
@@ -138,12 +145,10 @@ fn undone_later(clause: &Clause) -> bool {
         clause
             .has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"))
     };
-    let back = phrases!("bring it back | put it back | restore it | bring that back | take it back | take that back");
     short
         && (clause.start + 1..clause.end).any(|i| {
-            let ends = |n: usize| i + n >= clause.end;
             let undo = || clause.at(i) == "undo" && undoes(clause, i);
-            after(i) && (undo() || clause.phrase(i, back).is_some_and(ends) && slip())
+            after(i) && (undo() || puts_back(clause, i) && slip())
         })
 }
 

@@ -8,7 +8,12 @@ use crate::phrases::{Phrases, phrases};
 
 /// Whether the clause speaks about a change without wanting it: "don't delete …", "how do I delete a task?".
 pub(super) fn wants_nothing(clause: &Clause) -> bool {
-    takes_back(clause) || forbids(clause) || asks_how(clause) || excludes(clause) || is_about_engine(clause)
+    takes_back(clause)
+        || groans(clause)
+        || excludes(clause)
+        || forbids(clause)
+        || asks_how(clause)
+        || asks_which(clause)
 }
 
 /// "never mind", "forget it": no command, whatever was talked about.
@@ -23,17 +28,13 @@ fn takes_back(clause: &Clause) -> bool {
         || clause.words.phrase(clause.opening, MIND).is_some()
 }
 
-/// "can you set recurring reminders or is that a paid feature", "don't remind me, I know".
-fn is_about_engine(clause: &Clause) -> bool {
-    let known = clause
-        .phrase(clause.start, phrases!("don't remind me | dont remind me | do not remind me | no need to remind me"));
-    let groan = known.is_some_and(|n| {
-        let at = clause.start + n;
-        at >= clause.end
-            || !clause.words.is_word(at)
-            || clause.phrase(at, phrases!("of how | how | what | that i")).is_some()
-    });
-    groan || clause.has(phrases!("paid feature | or is that a | premium feature | pro feature"))
+/// "don't remind me, I know", "don't remind me of how it went"; "don't remind me of the gym" is a command.
+fn groans(clause: &Clause) -> bool {
+    const KNOWN: Phrases = phrases!("don't remind me | dont remind me | do not remind me | no need to remind me");
+    let Some(at) = clause.phrase(clause.start, KNOWN).map(|n| clause.start + n) else { return false };
+    !clause.words.is_word(at)
+        || at >= clause.end
+        || clause.phrase(at, phrases!("of how | how | what | that i")).is_some()
 }
 
 /// "delete everything except milk": no filter says what is left over, and a wrong one would do harm.
@@ -58,19 +59,26 @@ fn forbids(clause: &Clause) -> bool {
     let Some(n) = clause.phrase(start, NOT) else { return false };
     let verb = start + n + usize::from(matches!(clause.at(start + n), "yet" | "actually" | "just"));
     match verb_at(clause, verb) {
-        Some(Verb::Delete) => !matches!(clause.at(verb), "stop"),
+        Some(Verb::Put | Verb::Take) => clause.has_noun(),
+        _ => clause.at(verb) != "stop" && is_change(clause.at(verb)),
+    }
+}
+
+/// Whether the word is a verb that changes a task, or makes one, by itself.
+fn is_change(word: &str) -> bool {
+    match lexicon::verb(word) {
         Some(
-            Verb::Complete
+            Verb::Add
+            | Verb::Delete
+            | Verb::Complete
             | Verb::Mark
             | Verb::Change
             | Verb::Rename
             | Verb::Move
             | Verb::Tag
-            | Verb::Reopen
-            | Verb::Add,
+            | Verb::Reopen,
         ) => true,
-        Some(Verb::Make) => clause.at(verb) == "create",
-        Some(Verb::Put | Verb::Take) => clause.has_noun(),
+        Some(Verb::Make) => word == "create",
         _ => false,
     }
 }
@@ -90,26 +98,16 @@ fn asks_how(clause: &Clause) -> bool {
     let word = clause.words.at(at + n);
     let you = matches!(clause.words.at(at), "have" | "did" | "why");
     let base = word.strip_suffix('d').filter(|_| you).unwrap_or(word);
-    let changes = |word: &str| {
-        matches!(
-            lexicon::verb(word),
-            Some(
-                Verb::Delete
-                    | Verb::Complete
-                    | Verb::Mark
-                    | Verb::Change
-                    | Verb::Rename
-                    | Verb::Move
-                    | Verb::Tag
-                    | Verb::Reopen
-                    | Verb::Add
-            )
-        ) || word == "create"
-    };
     let polite = matches!(clause.words.at(at), "is") && clause.has_noun() && !is_general(clause, at + n + 1);
-    let undo = matches!(word, "undo");
-    let got = you && clause.words.at(at) == "have" && word == "got";
-    !polite && (changes(word) || changes(base) || undo || got)
+    let got = clause.words.at(at) == "have" && word == "got";
+    !polite && (is_change(word) || is_change(base) || got)
+}
+
+/// "can you repeat reminders or is that a paid feature": whoever offers another answer wants one.
+fn asks_which(clause: &Clause) -> bool {
+    let asked = (clause.opening..clause.start).any(|i| matches!(clause.words.at(i), "you" | "u"));
+    asked
+        && clause.has(phrases!("or is that | or is it | or is this | or does that | or does it | or do i | or are you"))
 }
 
 /// Whether the object at `i` is no particular task: "tasks", "a task".
@@ -161,30 +159,42 @@ pub(super) fn is_need(clause: &Clause, i: usize) -> bool {
 
 /// "is the report done?", "did I finish the report?", "have I called mom?": a look at one task.
 pub(super) fn check(clause: &Clause) -> Guess {
+    if clause.is_foreign() {
+        return None;
+    }
+    asks_state(clause).or_else(|| asks_deed(clause))
+}
+
+/// "is the report done?"
+fn asks_state(clause: &Clause) -> Guess {
     const DONE: Phrases = phrases!(
         "done | complete | completed | finished | done yet | finished yet | completed yet | been done | \
          been completed | been finished | already done | checked off | still open | still pending | pending"
     );
+    const VAGUE: Phrases =
+        phrases!("it | that | this | everything | all | any | anything | what | i | we | you | they | there");
     let i = clause.start;
-    if matches!(clause.at(i), "is" | "are" | "was" | "were" | "has" | "have")
-        && !matches!(clause.at(i + 1), "there" | "i" | "we")
-    {
-        let (at, _) = clause.seek(i + 2, DONE).filter(|(at, n)| at + n == clause.end)?;
-        let vague = phrases!("it | that | this | everything | all | any | anything | what | i | we | you | they");
-        let plural = clause.nouns_in(i..at).any(|noun| noun.plural);
-        let fits = !vague.contains(clause.at(i + 1)) && !plural && !clause.is_foreign() && at <= i + 8;
-        return fits.then_some((Act::Check(i + 1, at), 0.82));
+    if !matches!(clause.at(i), "is" | "are" | "was" | "were" | "has" | "have") || VAGUE.contains(clause.at(i + 1)) {
+        return None;
     }
+    let (at, _) = clause.seek(i + 2, DONE).filter(|(at, n)| at + n == clause.end && *at <= i + 8)?;
+    let several = clause.nouns_in(i..at).any(|noun| noun.plural);
+    (!several).then_some((Act::Check(i + 1, at), 0.82))
+}
+
+/// "did I finish the report?", "have I called mom?"
+fn asks_deed(clause: &Clause) -> Guess {
+    const VAGUE: Phrases = phrases!("it | that | anything | something | everything | today | yesterday | what");
+    let i = clause.start;
     let n = clause.phrase(i, phrases!("did i already | did i | have i already | have i | did we | have we"))?;
     let verb = clause.at(i + n);
-    let did = matches!(clause.at(i), "did");
-    let done = matches!(verb, "finish" | "complete" | "finished" | "completed")
-        || did && (verb == "add" || super::is_doing(clause, i + n))
-        || !did && verb == "added"
-        || !did && past::is_chore(verb);
+    let done = match (verb, clause.at(i)) {
+        ("finish" | "complete" | "finished" | "completed", _) => true,
+        (_, "did") => verb == "add" || super::is_doing(clause, i + n),
+        _ => verb == "added" || past::is_chore(verb),
+    };
     let object = i + n + 1 + past::particle(clause.at(i + n + 1));
-    let plural = clause.nouns_in(object..clause.end).any(|noun| noun.plural);
-    let vague = phrases!("it | that | anything | something | everything | today | yesterday | what");
-    let fits = done && object < clause.end && !plural && !clause.is_foreign() && !vague.contains(clause.at(object));
+    let several = clause.nouns_in(object..clause.end).any(|noun| noun.plural);
+    let fits = done && object < clause.end && !several && !VAGUE.contains(clause.at(object));
     fits.then_some((Act::Check(object, clause.end), 0.8))
 }

@@ -1,6 +1,6 @@
 //! Questions about one's tasks, and verbs that ask to see them.
 
-use super::{Act, Guess, asks, change};
+use super::{Act, Guess, asks};
 use crate::clause::Clause;
 use crate::create::Form;
 use crate::lexicon::Noun;
@@ -56,10 +56,9 @@ pub(super) fn later(clause: &Clause) -> Guess {
 fn is_general(clause: &Clause, i: usize) -> bool {
     const GENERAL: Phrases = phrases!(
         "mean | means | spell | spelled | pronounce | invented | invent | difference between | definition | \
-         stand for | do you store | do you save | do you share | do you sell | do you keep | do you sync | \
-         in the cloud | paid feature | do people | does the word | app | apps | translate | in spanish | in french | \
-         in german | synonym | better than | your favorite | your favourite | procrastinate | productivity | \
-         would happen | do you do | are you able | manager"
+         stand for | do you store | do you save | do you share | do you sell | do you keep | do you sync | app | \
+         apps | translate | in spanish | in french | in german | synonym | better than | your favorite | \
+         your favourite | are you able | would happen"
     );
     let own = clause.has(phrases!("i | my | me | we | our | us | there | i've | mine | any"));
     let person = matches!(clause.at(i), "who" | "why")
@@ -80,10 +79,6 @@ pub(super) fn show(clause: &Clause, i: usize) -> Guess {
         && (clause.at(i + 2) == "to" || clause.date_at(i + 2).is_some_and(|found| clause.at(found.tokens.end) == "to"))
     {
         return Some((Act::Create(Form::Remind, i + 2), 0.7));
-    }
-    if verb == "bring" && clause.has(phrases!("forward")) && (!clause.dates.is_empty() || clause.has(change::DISTANCES))
-    {
-        return Some((Act::Update(Change::Due, i + 1, clause.end), 0.75));
     }
     if verb == "bring" && clause.at(i + 1) == "back" {
         return Some((Act::Update(Change::Reopen, i + 2, clause.end), 0.6));

@@ -334,8 +334,7 @@ pub(super) fn of_list(clause: &Clause) -> Guess {
     let own = clause.has(phrases!("my | me | i | our | the | we"));
     let told = phrases!("who | how | why | do | does | where | turn | switch | mute").contains(clause.at(clause.start))
         || clause.has(phrases!(
-            "should | needs | isn't | love | hate | always | never | used to | would happen | wish | in the cloud | \
-             spell"
+            "should | needs | isn't | love | hate | always | never | used to | wish | spell | would happen"
         ));
     let fits = several && own && !told && !scope::is_media(clause) && !scope::is_order(clause) && !clause.is_foreign();
     (fits && clause.end - clause.start <= 14).then_some((Act::List(clause.start), 0.56))

@@ -82,6 +82,19 @@ pub(super) fn names_entry(clause: &Clause, range: Range<usize>) -> bool {
     has_task(clause, range.clone()) || range.into_iter().any(|i| place.contains(clause.at(i)))
 }
 
+/// The passive of one of these participles from `from` on: "has been moved", "needs to be pushed". Where it stands, and
+/// its length.
+pub(crate) fn passive(clause: &Clause, from: usize, participles: Phrases) -> Option<(usize, usize)> {
+    const BE: Phrases = phrases!(
+        "is | are | was | were | got | gets | be | been | 's been | has been | have been | had been | has just been | \
+         should be | must be | can be | could be | will be | to be | needs to be | need to be | has to be | \
+         have to be | ought to be"
+    );
+    let (at, n) = clause.seek(from + 1, participles)?;
+    let be = (from.max(at.saturating_sub(3))..at).find(|k| clause.phrase(*k, BE) == Some(at - k))?;
+    Some((be, at + n - be))
+}
+
 /// Words that end the name of a thing a sentence speaks about.
 pub(super) const VERBS: Phrases = phrases!(
     "is | isn't | isnt | are | aren't | was | wasn't | were | weren't | has | hasn't | have | haven't | had | can | \

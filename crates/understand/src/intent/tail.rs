@@ -161,12 +161,7 @@ fn priority(clause: &Clause, i: usize) -> Option<Priority> {
         return Some(priority);
     }
     let at = i + clause.phrase(i, phrases!("to | as | a")).unwrap_or(0);
-    match clause.at(at) {
-        "high" | "higher" | "top" => Some(Priority::High),
-        "low" | "lower" => Some(Priority::Low),
-        "medium" | "normal" => Some(Priority::Medium),
-        _ => None,
-    }
+    attributes::level(clause.at(at))
 }
 
 /// "we're out of tea, add it", "the gutters need cleaning, stick that on the list".

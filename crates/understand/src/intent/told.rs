@@ -18,8 +18,8 @@ pub(super) fn read(clause: &Clause) -> Guess {
     corrected(clause, i)
         .or_else(|| new_value(clause, i))
         .or_else(|| arrow(clause, i))
-        .or_else(|| to_date(clause, i))
         .or_else(|| stated(clause, i))
+        .or_else(|| to_date(clause, i))
         .or_else(|| longer(clause, i))
         .or_else(|| rather(clause, i))
 }
@@ -170,19 +170,14 @@ fn to_date(clause: &Clause, i: usize) -> Guess {
 /// "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
 fn stated(clause: &Clause, i: usize) -> Guess {
     const MOVED: Phrases = phrases!(
-        "has been moved | have been moved | was moved | were moved | got moved | is moved | been moved | has moved | \
-         has been pushed | was pushed | got pushed | has been changed | was changed | got changed | has changed | \
-         has been rescheduled | was rescheduled | got rescheduled | is rescheduled | has been postponed | \
-         was postponed | got postponed | is postponed | has been shifted | was shifted | got shifted | \
-         has been brought forward | was brought forward | got bumped | was bumped | has been bumped | \
-         has been delayed | was delayed | is delayed | got delayed | has been extended | got extended | \
-         was extended | can wait | will have to wait | has to wait | needs to wait | can be done | moves | \
-         needs to move | has to move | should move | needs to be moved | should be moved | has to be moved | \
-         must be moved | can be moved | be moved | need to be moved | is better | would be better | is due | \
-         are due | isn't due | belongs | slipped | has slipped | should happen | should come | comes | should ring | \
-         should go off | should repeat | should recur | should only be | should also go off | should start | \
-         has to be done sooner | is happening | will be | should be set | be set | be pushed | be rescheduled | \
-         got switched | has switched | was switched"
+        "can wait | will have to wait | has to wait | needs to wait | can be done | moves | has moved | has changed | \
+         has switched | needs to move | has to move | should move | is better | would be better | is due | are due | \
+         isn't due | belongs | slipped | has slipped | should happen | should come | comes | should ring | \
+         should go off | should repeat | should recur | should only be | should start | is happening | will be"
+    );
+    const CHANGED: Phrases = phrases!(
+        "moved | pushed | changed | rescheduled | postponed | shifted | brought forward | bumped | delayed | \
+         extended | switched | set"
     );
     const SHALL: Phrases = phrases!(
         "should be | should have been | needs to be | has to be | ought to be | must be | is supposed to be | \
@@ -203,7 +198,8 @@ fn stated(clause: &Clause, i: usize) -> Guess {
     let entry = shape::names_entry(clause, i..clause.end.min(i + 9));
     let definite = shape::is_definite(clause, i) || entry;
     let other = clause.is_elsewhere() || !definite && clause.is_foreign();
-    if let Some((at, n)) = clause.seek(i + 1, MOVED).filter(|(at, _)| *at <= i + 9) {
+    let moved = shape::passive(clause, i + 1, CHANGED).or_else(|| clause.seek(i + 1, MOVED));
+    if let Some((at, n)) = moved.filter(|(at, _)| *at <= i + 9) {
         let due = matches!(clause.at(at + 1), "due") || matches!(clause.at(at), "will" | "comes");
         let new = clause.has(phrases!("now | instead | not | rather than | no longer"))
             || entry
@@ -260,27 +256,14 @@ fn valued(clause: &Clause, i: usize, at: usize, after: usize) -> Guess {
     if clause.phrase(after, phrases!("changed to | renamed to | renamed | turned into")).is_some() && !is {
         return Some((Act::Update(Change::Any, i, clause.end), 0.64));
     }
-    let more = clause
-        .phrase(after, phrases!("now | more | the | higher | a higher | lower | a lower | of higher"))
-        .unwrap_or(0);
-    let (priority, n) =
-        attributes::priority_at(clause, after + more).or_else(|| level(clause, after + more).filter(|_| !is))?;
+    let more = clause.phrase(after, phrases!("now | more | the | of")).unwrap_or(0);
+    let (priority, n) = attributes::priority_at(clause, after + more)
+        .or_else(|| Some((attributes::level(clause.at(after + more)).filter(|_| !is)?, 1)))?;
     let end = after + more + n;
     let now = more > 0 || clause.at(at + 1) == "now" || matches!(clause.at(end), "now" | "instead") || !is;
     let closed =
         clause.is_spent(end..clause.end) || matches!(clause.at(end), "now" | "instead" | "," | "priority" | "than");
     (closed && now).then_some((Act::Update(Change::Priority(priority), i, at), 0.68))
-}
-
-fn level(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
-    match clause.at(i) {
-        "priority" if matches!(clause.before(i), "higher") => Some((Priority::High, 1)),
-        "priority" if matches!(clause.before(i), "lower") => Some((Priority::Low, 1)),
-        "high" => Some((Priority::High, 1)),
-        "low" => Some((Priority::Low, 1)),
-        "medium" => Some((Priority::Medium, 1)),
-        _ => None,
-    }
 }
 
 /// "one more day for the report", "give me another week on the essay", "I need more time for the audit".

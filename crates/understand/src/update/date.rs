@@ -6,6 +6,7 @@ use jiff::civil::Time;
 
 use crate::clause::Clause;
 use crate::dates::{self, Found, Scan};
+use crate::lead_time;
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Missing, When};
@@ -30,11 +31,8 @@ pub(super) fn drop_instead(clause: &mut Clause, range: Range<usize>) {
 fn amount_end(clause: &Clause, i: usize) -> Option<usize> {
     let i = i + clause.phrase(i, phrases!("at | on | the | for")).unwrap_or(0);
     let (_, len) = numbers::amount(clause.words, i)?;
-    const TAIL: Phrases = phrases!(
-        "minutes before | minute before | minutes | minute | min | mins | hours before | hour before | hours | \
-         hour | days before | day before | days | day | weeks | week | month | months"
-    );
-    let end = i + len + clause.phrase(i + len, TAIL).unwrap_or(0);
+    let unit = lead_time::unit(clause, i).map(|unit| unit + 1);
+    let end = unit.map_or(i + len, |end| end + usize::from(clause.at(end) == "before"));
     clause.is_spent(end..clause.end).then_some(end)
 }
 
@@ -181,17 +179,11 @@ fn take_tail(clause: &mut Clause, range: Range<usize>) {
 /// "2 hours later", "by 15 more minutes", "30 minutes before": what lies relative to the old date. Only what lies
 /// ahead can be reckoned from now.
 fn relative(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    const UNITS: Phrases =
-        phrases!("minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks");
-    let unit = |i: usize| {
-        numbers::amount(clause.words, i).map(|(_, len)| i + len).filter(|unit| UNITS.contains(clause.at(*unit)))
-    };
     let (at, unit) = range
         .clone()
         .filter(|i| clause.date_at(*i).is_none() && !clause.is_taken(*i))
-        .find_map(|i| Some((i, unit(i)?)))?;
-    let before = clause
-        .phrase(unit + 1, phrases!("before | earlier | prior to | prior | in advance | ahead of time | ahead | early"));
+        .find_map(|i| Some((i, lead_time::unit(clause, i)?)))?;
+    let before = clause.phrase(unit + 1, lead_time::AHEAD);
     let end = unit + 1 + before.unwrap_or(0);
     if !clause.is_spent(end..range.end) {
         return None;

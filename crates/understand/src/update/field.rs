@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use model::task::{Priority, Status};
+use model::task::Status;
 
 use crate::attributes;
 use crate::clause::Clause;
@@ -28,7 +28,8 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     );
     let limit = range.end.min(range.start + 8);
     let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));
-    let is_field = |(at, n): &(usize, usize)| clause.noun_at(at + n).is_none() && level(clause.before(*at)).is_none();
+    let is_field =
+        |(at, n): &(usize, usize)| clause.noun_at(at + n).is_none() && attributes::level(clause.before(*at)).is_none();
     // "our date night", "the time capsule": a word that goes on is part of a name.
     let goes_on = |(at, n): &(usize, usize)| {
         let next = at + n;
@@ -57,21 +58,22 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
         return (if direct { of..range.end } else { range }, Some(Kind::Date));
     }
     let Some(to) = divider(clause, of..range.end, name) else {
-        command.priority = (of..range.end).find_map(|i| level(clause.at(i))).filter(|_| name == "priority");
+        command.priority = (of..range.end).find_map(|i| attributes::level(clause.at(i))).filter(|_| name == "priority");
         clause.take(at..of);
         return (if direct { of..range.end } else { range.start..at }, None);
     };
     set(clause, name, to + 1..range.end, command);
     clause.take(to..range.end);
     // "from low to high"
-    let from = to.checked_sub(2).filter(|from| clause.at(*from) == "from" && level(clause.at(from + 1)).is_some());
+    let from =
+        to.checked_sub(2).filter(|from| clause.at(*from) == "from" && attributes::level(clause.at(from + 1)).is_some());
     let to = from.filter(|from| *from > of).unwrap_or(to);
     (if direct { of..to } else { range.start..at }, Some(Kind::Value))
 }
 
 fn set(clause: &Clause, name: &str, value: Range<usize>, command: &mut Command) {
     match name {
-        "priority" => command.priority = value.clone().find_map(|i| level(clause.at(i))),
+        "priority" => command.priority = value.clone().find_map(|i| attributes::level(clause.at(i))),
         "tags" | "labels" => command.tags = super::tags::names(clause, value),
         "title" | "name" => command.title = Some(clause.rest(value)).filter(|title| !title.is_empty()),
         "status" => {
@@ -103,15 +105,6 @@ fn divider(clause: &Clause, mut range: Range<usize>, field: &str) -> Option<usiz
     if matches!(field, "priority" | "status") { range.rev().find(divides) } else { range.find(divides) }
 }
 
-fn level(word: &str) -> Option<Priority> {
-    Some(match word {
-        "high" | "urgent" | "important" | "top" | "highest" | "critical" => Priority::High,
-        "medium" | "normal" | "standard" | "default" => Priority::Medium,
-        "low" | "lowest" | "minor" => Priority::Low,
-        _ => return None,
-    })
-}
-
 /// "to high priority", "as urgent" at the end.
 pub(super) fn new_priority(
     clause: &mut Clause,
@@ -120,7 +113,8 @@ pub(super) fn new_priority(
 ) -> Option<Range<usize>> {
     let (start, end) = (range.start, range.end);
     let to = range.rfind(|i| matches!(clause.at(*i), "to" | "as"))?;
-    let (priority, n) = attributes::priority_at(clause, to + 1).or_else(|| Some((level(clause.at(to + 1))?, 1)))?;
+    let (priority, n) =
+        attributes::priority_at(clause, to + 1).or_else(|| Some((attributes::level(clause.at(to + 1))?, 1)))?;
     if !clause.is_spent(to + 1 + n..end) {
         return None;
     }

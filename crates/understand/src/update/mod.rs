@@ -284,14 +284,12 @@ fn beside(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
 
 /// Takes "needs to be changed", "has been moved": the words of a change that was told and not asked for.
 fn take_participle(clause: &mut Clause, range: Range<usize>) {
-    const TOLD: Phrases = phrases!(
-        "got moved | got changed | got pushed | got rescheduled | got postponed | should be | is now | should be changed | needs to be changed | need to be changed | has been changed | have been changed | \
-         has changed | have changed | is changed | was changed | be changed | changed | needs changing | \
-         needs to be pushed | needs to be moved | should be moved | has been moved | was moved | be moved | moved | \
-         be pushed | pushed | needs to be rescheduled | has been rescheduled | rescheduled | switched | updated | \
-         postponed"
-    );
-    if let Some((at, n)) = clause.seek(range.start + 1, TOLD).filter(|(at, n)| at + n <= range.end) {
+    const CHANGED: Phrases = phrases!("moved | pushed | changed | rescheduled | postponed | switched | updated");
+    const TOLD: Phrases = phrases!("should be | is now | has changed | have changed | needs changing");
+    let told = intent::passive(clause, range.start + 1, CHANGED)
+        .or_else(|| clause.seek(range.start + 1, TOLD))
+        .or_else(|| clause.seek(range.start + 1, CHANGED));
+    if let Some((at, n)) = told.filter(|(at, n)| at + n <= range.end) {
         clause.take(at..at + n);
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
+use crate::lead_time;
 use crate::lexicon::{self, Noun};
 use crate::margins;
 use crate::phrases::{Phrases, phrases};
@@ -177,7 +178,8 @@ pub(super) fn added(clause: &mut Clause, range: Range<usize>, command: &mut Comm
 /// "the milk task to oat milk", "'a' to 'b'", "reminder to buy milk to buy eggs".
 pub(super) fn changed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
     let Some(at) = divider(clause, &range) else { return range };
-    command.title = value(clause, at + 1..range.end).filter(|_| !is_lead_time(clause, at + 1));
+    // "15 minutes before": when to speak up is no title.
+    command.title = value(clause, at + 1..range.end).filter(|_| lead_time::unit(clause, at + 1).is_none());
     range.start..at
 }
 
@@ -194,11 +196,4 @@ fn divider(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     }
     let divided = dividers.contains(&noun.end) && (named || noun.noun == Noun::Reminder);
     Some(if divided { noun.end } else { first })
-}
-
-/// "15 minutes before": when to speak up is no title.
-fn is_lead_time(clause: &Clause, i: usize) -> bool {
-    let Some((_, len)) = crate::numbers::amount(clause.words, i) else { return false };
-    let unit = phrases!("minute | minutes | min | mins | hour | hours | hr | hrs | day | days | week | weeks");
-    unit.contains(clause.at(i + len))
 }
