@@ -35,11 +35,12 @@ const FIRST: &[(Readers, Phrases)] = &[
     (
         REPEAT | OFFSET | TIMES | CLOCK | SPAN | DAY,
         phrases!(
-            "one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve | thirteen | \
+            "one | two | four | five | six | seven | eight | nine | ten | eleven | twelve | thirteen | \
              fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | twenty | thirty | forty | fifty | \
              sixty | seventy | eighty | ninety"
         ),
     ),
+    (REPEAT | OFFSET | TIMES | CLOCK | SPAN | DAY | FEAST, phrases!("three")),
     (
         REPEAT | SPAN | DAY,
         phrases!(
@@ -99,11 +100,13 @@ const FIRST: &[(Readers, Phrases)] = &[
     (
         SPAN | DAY,
         phrases!(
-            "jan | feb | mar | apr | may | jun | jul | aug | sep | sept | oct | nov | dec | march | april | june | \
+            "jan | feb | mar | apr | may | jun | jul | aug | sep | sept | oct | nov | dec | march | june | \
              july | august | aprl | apirl | arpil | jully | juli | agust | augst | augest"
         ),
     ),
+    (SPAN | DAY | FEAST, phrases!("april")),
     (ALL, phrases!("+")),
+    (FEAST, holidays::FIRST),
 ];
 
 const FIRST_WORDS: Meanings<Readers> = meanings!(Readers, FIRST);
@@ -120,17 +123,12 @@ pub(super) fn readers(words: &Words, i: usize) -> Readers {
 
 /// The same of the word itself, whatever follows.
 fn alone(words: &Words, i: usize) -> Readers {
+    // Of a word that stands in two lists the first counts.
     let known = FIRST_WORDS.at(words, i).unwrap_or_default();
-    let feast = if words.is_one_of(i, holidays::FIRST) { FEAST } else { 0 };
-    let readers = match known | feast {
-        known if words.is_letters(i) => {
-            if known == 0 {
-                by_name(words.at(i))
-            } else {
-                known
-            }
-        }
-        0 if !is_built(words.at(i)) => by_name(words.at(i)),
+    let readers = match (known, words.is_letters(i)) {
+        (0, true) => by_name(words.at(i)),
+        (known, true) => known,
+        (0, false) if !is_built(words.at(i)) => by_name(words.at(i)),
         _ => ALL,
     };
     if readers != 0 && is_domain(words, i) { 0 } else { readers }
