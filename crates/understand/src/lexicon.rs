@@ -167,6 +167,15 @@ const NOUN_WORDS: Meanings<(Noun, bool)> = meanings!((Noun, bool), NOUNS);
 
 /// A word for a task, a reminder or a list at `i`, how many tokens it takes and whether it is a plural.
 pub(crate) fn noun(words: &Words, i: usize) -> Option<(Noun, usize, bool)> {
+    // What all that follows begins with; few words do.
+    const FIRST: Phrases = phrases!(
+        "to | to-do | todo | task | things | action | item | chore | errand | taks | tsk | tasks | todos | to-dos | \
+         items | chores | errands | todo's | task's | list | agenda | checklist | lists | reminder | alert | \
+         notification | reminders | alerts | notifications"
+    );
+    if !words.may_begin(i, FIRST) && !words.at(i).starts_with("re") {
+        return None;
+    }
     if let Some(len) = words.phrase(
         i,
         phrases!(

@@ -34,9 +34,9 @@ pub(crate) fn figures(word: &str) -> Option<i64> {
     (!word.is_empty() && word.len() <= 5 && word.bytes().all(|b| b.is_ascii_digit())).then(|| word.parse().ok())?
 }
 
-/// One word or figure, `twenty-two` included.
+/// A figure, or two words in one: `twenty-two`.
 fn single(word: &str) -> Option<i64> {
-    figures(word).or_else(|| unit(word)).or_else(|| tens(word)).or_else(|| {
+    figures(word).or_else(|| {
         let (a, b) = word.split_once('-')?;
         Some(tens(a)? + unit(b).filter(|n| (1..10).contains(n))?)
     })
@@ -44,21 +44,17 @@ fn single(word: &str) -> Option<i64> {
 
 /// "15", "fifteen", "twenty two".
 pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
-    if words.is_letters(i) && !words.is_one_of(i, CARDINALS) {
-        return None;
+    let spelled = |i: usize| words.place(i, CARDINALS).and_then(|n| i64::try_from(n).ok());
+    match spelled(i) {
+        Some(n) if n >= 20 => {
+            let more = spelled(i + 1).filter(|n| (1..10).contains(n));
+            Some(((n - 18) * 10 + more.unwrap_or(0), 1 + usize::from(more.is_some())))
+        }
+        Some(n) if n > 0 && words.at(i + 1) == "hundred" => Some((n * 100, 2)),
+        Some(n) => Some((n, 1)),
+        None if words.is_letters(i) => None,
+        None => Some((single(words.at(i))?, 1)),
     }
-    let word = words.at(i);
-    if let Some(n) = tens(word)
-        && let Some(more) = unit(words.at(i + 1)).filter(|n| (1..10).contains(n))
-    {
-        return Some((n + more, 2));
-    }
-    if let Some(n) = unit(word).filter(|n| *n > 0)
-        && words.at(i + 1) == "hundred"
-    {
-        return Some((n * 100, 2));
-    }
-    Some((single(word)?, 1))
 }
 
 pub(crate) fn ordinal_figures(word: &str) -> Option<i64> {

@@ -81,6 +81,7 @@ impl Phrases {
         self.place_of(key, mark)
     }
 
+    #[inline(never)]
     pub(crate) fn place_of(self, key: u64, mark: u16) -> Option<usize> {
         self.beginning_with(key, mark).find(|entry| entry.rest.is_empty()).map(|entry| entry.place)
     }

@@ -112,6 +112,8 @@ impl<'a> Words<'a> {
         self.tokens.get(i).is_some_and(|token| phrases.may_begin(token.mark))
     }
 
+    /// Apart from the question above, so that the many refusals cost next to nothing.
+    #[inline(never)]
     fn longest(&self, i: usize, phrases: Phrases) -> Option<&'static Entry> {
         let (token, after) = self.tokens.get(i..)?.split_first()?;
         let follows = |rest: &[u64]| after.len() >= rest.len() && rest.iter().zip(after).all(|(key, t)| *key == t.key);

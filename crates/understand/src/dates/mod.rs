@@ -7,6 +7,7 @@ mod calendar;
 mod clock;
 mod day;
 mod extent;
+mod first;
 mod habit;
 mod holidays;
 mod names;
@@ -28,6 +29,7 @@ use crate::reading::When;
 use crate::tokens::Words;
 use clock::Clock;
 use day::Which;
+use first::Readers;
 use names::Part;
 pub(crate) use offset::shift as distance;
 pub(crate) use repeat::{Frequency, Repeat};
@@ -337,7 +339,7 @@ fn link(scan: &Scan, start: usize) -> usize {
 }
 
 fn expression(scan: &Scan, start: usize) -> Option<Found> {
-    if !scan.words.may_begin(start, LEADS) && !can_begin(scan.words, start) {
+    if !scan.words.may_begin(start, LEADS) && first::readers(scan.words, start) == 0 {
         return None;
     }
     let mut parts = Parts::default();
@@ -383,72 +385,43 @@ fn tail(scan: &Scan, start: usize, end: usize) -> usize {
     end + usize::from(opened && scan.at(end) == ")")
 }
 
-/// Whether a piece can begin with this word. Most words cannot, and nothing else is asked about them. An article can
-/// only before a word that can, or before one of those that are counted.
-fn can_begin(words: &Words, i: usize) -> bool {
-    let counted =
-        |i: usize| words.is_one_of(i, phrases!("pair | dozen | hundred")) || names::unit(words.at(i)).is_some();
-    let article = words.is_one_of(i, phrases!("a | an | the"));
-    is_first(words, i) && (!article || is_first(words, i + 1) || counted(i + 1))
-}
-
-/// Whether the word is the first of some piece.
-fn is_first(words: &Words, i: usize) -> bool {
-    const FIRST: Phrases = phrases!(
-        "a | an | the | this | next | nxt | last | past | previous | prior | coming | upcoming | following | \
-         current | every | each | evry | ever | evey | one | two | three | four | five | six | seven | eight | \
-         nine | ten | eleven | twelve | thirteen | fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | \
-         twenty | thirty | forty | fifty | sixty | seventy | eighty | ninety | first | second | third | fourth | \
-         fifth | sixth | seventh | eighth | ninth | tenth | eleventh | twelfth | thirteenth | fourteenth | \
-         fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | twentieth | thirtieth | half | quarter | \
-         couple | few | several | some | another | once | twice | daily | everyday | nightly | everynight | \
-         hourly | weekly | biweekly | fortnightly | alternate | alternating | semiweekly | bi | semimonthly | \
-         semiannually | semiannual | biannually | biennially | biennial | mwf | weekday | evrey | eveyr | monthly | bimonthly | \
-         quarterly | yearly | annually | annual | weekdays | workdays | weekends | week | weekend | weekend's | wknd | day | night | noon | midday | \
-         noontime | midnight | tonight | tonite | tonight's | tonights | am | pm | eod | cob | eom | eow | eoy | \
-         end | close | beginning | start | middle | mid | rest | remainder | early | late | overmorrow | today | today's | \
-         todays | yesterday | yesterday's | tmrw | tmr | tmw | tomo | morning | mornin | morn | morning's | \
-         afternoon | afternon | aftenoon | arvo | afternoon's | evening | evenin | eve | evening's | nite | \
-         night's | lunchtime | mornings | afternoons | evenings | nights | mon | tue | tues | wed | weds | thu | \
-         thur | thurs | fri | sat | sun | jan | feb | mar | apr | may | jun | jul | aug | sep | sept | oct | nov | \
-         dec | march | april | june | july | august | + | high | seasonal | midweek | month | month's | year | \
-         week's | quarter | quarter's | eoq | spring | summer | autumn | fall | winter | lunch | dinner | \
-         dinnertime | breakfast | suppertime | bedtime | work | school | bed | dawn | sunrise | sunset | dusk | \
-         supper | business | working | now | aprl | apirl | arpil | jully | juli | agust | augst | augest | todya | \
-         tday | tody | 2nite | tmrrw | tomoz | tmmrw | tmoro | nite"
-    );
-    let word = words.at(i);
-    let built = !words.is_letters(i) && word.bytes().any(|b| b.is_ascii_digit() || b == b'-');
-    let known = words.is_one_of(i, FIRST) || words.is_one_of(i, holidays::FIRST);
-    (built || known || word.len() >= 6 && is_name(word)) && !is_domain(words, i)
-}
-
-/// "monday.com" is an address.
-fn is_domain(words: &Words, i: usize) -> bool {
-    const ENDS: Phrases = phrases!("com | org | net | io | co | app | dev | ai | de | uk | eu");
-    words.touches_next(i) && words.at(i + 1) == "." && words.touches_next(i + 1) && words.is_one_of(i + 2, ENDS)
-}
-
-/// A long name of a day or a month, perhaps with a slip.
-fn is_name(word: &str) -> bool {
-    names::weekday(word).is_some() || names::is_tomorrow(word) || names::month(word).is_some()
-}
-
 /// The piece at `i`. `own` is where its prepositions begin, so that "at 5" is a time and "5" is not.
 fn piece(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
-    if i >= scan.end || !can_begin(scan.words, i) {
+    if i >= scan.end {
         return None;
     }
-    repeat::read(scan, i, own, parts)
-        .map(|(r, end)| (Piece::Repeat(r), end))
-        .or_else(|| offset::read(scan, i, own))
-        .or_else(|| range::times(scan, i, own, parts).map(|(a, b, end)| (Piece::Times(a, b), end)))
-        .or_else(|| clock::read(scan, i, own, parts).map(|(c, end)| (Piece::Clock(c), end)))
-        .or_else(|| habit::read(scan, i, own).map(|(c, end)| (Piece::Clock(c), end)))
-        .or_else(|| clock::part(scan, i, own, parts))
-        .or_else(|| span::read(scan, i, own))
-        .or_else(|| day::read(scan, i, own, parts))
-        .or_else(|| holidays::read(scan, i, own).map(|(d, end)| (Piece::Day(Day::Fixed(d)), end)))
+    let readers = first::readers(scan.words, i);
+    if readers == 0 {
+        return None;
+    }
+    read_by(readers, scan, i, own, parts)
+}
+
+/// What the first of these readers makes of `i` that makes anything of it.
+fn read_by(readers: Readers, scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Piece, usize)> {
+    let asks = |reader: Readers| (readers & reader != 0).then_some(());
+    let read = asks(first::REPEAT).and_then(|()| repeat::read(scan, i, own, parts));
+    read.map(|(r, end)| (Piece::Repeat(r), end))
+        .or_else(|| asks(first::OFFSET).and_then(|()| offset::read(scan, i, own)))
+        .or_else(|| {
+            let (a, b, end) = asks(first::TIMES).and_then(|()| range::times(scan, i, own, parts))?;
+            Some((Piece::Times(a, b), end))
+        })
+        .or_else(|| {
+            let read = asks(first::CLOCK).and_then(|()| clock::read(scan, i, own, parts));
+            read.map(|(c, end)| (Piece::Clock(c), end))
+        })
+        .or_else(|| {
+            let read = asks(first::HABIT).and_then(|()| habit::read(scan, i, own));
+            read.map(|(c, end)| (Piece::Clock(c), end))
+        })
+        .or_else(|| asks(first::PART).and_then(|()| clock::part(scan, i, own, parts)))
+        .or_else(|| asks(first::SPAN).and_then(|()| span::read(scan, i, own)))
+        .or_else(|| asks(first::DAY).and_then(|()| day::read(scan, i, own, parts)))
+        .or_else(|| {
+            let read = asks(first::FEAST).and_then(|()| holidays::read(scan, i, own));
+            read.map(|(d, end)| (Piece::Day(Day::Fixed(d)), end))
+        })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::{Scan, find};
 use crate::reading::When;
 use crate::tokens::Words;
 
+mod first;
 mod late;
 mod more;
 mod none;

@@ -59,26 +59,57 @@ pub const MAGIC: [u8; 4] = *b"adj1";
 const LONGEST: usize = 48;
 
 /// How much speaks for each class.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scores([i32; CLASSES]);
+///
+/// The weights of a feature lie side by side, so they are added in two words of four lanes each, every byte as what it
+/// is above -128; a lane holds 256 of them before it has to be emptied.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scores {
+    sums: [i32; CLASSES],
+    even: u64,
+    odd: u64,
+    pending: i32,
+}
+
+const LANES: u64 = 0x00ff_00ff_00ff_00ff;
 
 impl Scores {
     pub(crate) fn of(clause: &Clause, guess: &Guess) -> Self {
-        let mut sums = [0; CLASSES];
-        features(clause, guess, |feature| {
-            let at = HEADER + feature as usize % BUCKETS * CLASSES;
-            let weights = WEIGHTS.get(at..at + CLASSES).unwrap_or_default();
-            for (sum, weight) in sums.iter_mut().zip(weights) {
-                *sum += i32::from(weight.cast_signed());
-            }
-        });
-        Self(sums)
+        let mut scores = Self::default();
+        features(clause, guess, |feature| scores.add(feature));
+        scores.empty();
+        scores
+    }
+
+    /// Apart, because a clause has many kinds of features and all of them end here.
+    #[inline(never)]
+    fn add(&mut self, feature: u32) {
+        let at = HEADER + feature as usize % BUCKETS * CLASSES;
+        // Beyond the last row there is nothing; then it is read with what stands before it.
+        let row = match WEIGHTS.get(at..at + 8) {
+            Some(row) => row.first_chunk().map_or(0, |row| u64::from_le_bytes(*row)),
+            None => WEIGHTS.last_chunk().map_or(0, |row| u64::from_le_bytes(*row) >> 16),
+        };
+        let row = row ^ 0x8080_8080_8080_8080;
+        self.even += row & LANES;
+        self.odd += row >> 8 & LANES;
+        self.pending += 1;
+        if self.pending == 256 {
+            self.empty();
+        }
+    }
+
+    fn empty(&mut self) {
+        for (class, sum) in self.sums.iter_mut().enumerate() {
+            let lanes = if class % 2 == 0 { self.even } else { self.odd };
+            *sum += (lanes >> (class / 2 * 16) & 0xffff) as i32 - 128 * self.pending;
+        }
+        (self.even, self.odd, self.pending) = (0, 0, 0);
     }
 
     fn odds(&self) -> [f64; CLASSES] {
         let unit = WEIGHTS.first_chunk::<HEADER>().map_or(1, |[.., a, b, c, d]| u32::from_le_bytes([*a, *b, *c, *d]));
-        let most = self.0.iter().copied().max().unwrap_or_default();
-        let odds = self.0.map(|sum| exponential(f64::from(sum - most) / f64::from(unit.max(1))));
+        let most = self.sums.iter().copied().max().unwrap_or_default();
+        let odds = self.sums.map(|sum| exponential(f64::from(sum - most) / f64::from(unit.max(1))));
         let all: f64 = odds.iter().sum();
         odds.map(|one| one / all)
     }
@@ -281,7 +312,7 @@ fn pieces(word: &str, each: &mut impl FnMut(u32)) {
     if bytes.len() < 4 || bytes.len() > 24 {
         return;
     }
-    for (n, piece) in bytes.windows(4).enumerate() {
+    for (n, piece) in bytes.array_windows::<4>().enumerate() {
         each(mix(PIECE, hash(piece)));
         if n == 0 {
             each(mix(mix(PIECE, BEGIN), hash(piece)));

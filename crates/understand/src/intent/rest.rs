@@ -57,7 +57,9 @@ pub(super) fn later(clause: &Clause) -> Guess {
         if clause.phrase(*i, phrases!("you can | you may | you could | can you | could you")).is_some() {
             return true;
         }
-        OPENS.contains(before) || courtesy::is_please(before) || matches!(clause.at(*i), "remind" | "remember")
+        clause.words.is_one_of(*i - 1, OPENS)
+            || courtesy::is_please(before)
+            || matches!(clause.at(*i), "remind" | "remember")
     };
     for i in (clause.start + 1..clause.end).filter(opens).take(MOST_TRIES) {
         let from = courtesy::after(clause.words, i, clause.end);

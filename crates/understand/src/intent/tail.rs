@@ -18,7 +18,7 @@ const LINKS: Phrases = phrases!(", | so | and | - | – | — | : | ; | ! | . | 
 
 pub(super) fn read(clause: &Clause) -> Guess {
     for i in clause.start + 1..clause.end {
-        let link = LINKS.contains(clause.before(i)) || courtesy::is_please(clause.before(i));
+        let link = clause.words.is_one_of(i - 1, LINKS) || courtesy::is_please(clause.before(i));
         let bare = matches!(clause.at(i), "tick" | "mark" | "check" | "cross") && !shape::is_name(clause, i);
         if !link && !bare {
             continue;
