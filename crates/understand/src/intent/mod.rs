@@ -19,6 +19,7 @@ mod shape;
 mod state;
 mod tail;
 mod told;
+mod undo;
 
 use crate::clause::Clause;
 use crate::create::Form;
@@ -54,14 +55,18 @@ pub(crate) fn decide(clause: &Clause) -> Verdict {
     if mood::wants_nothing(clause) || scope::is_code(clause) {
         return Verdict::without_model(None);
     }
-    let verdict = model::settle(clause, by_rules(clause));
+    let ruled = by_rules(clause);
+    let mut verdict = model::settle(clause, ruled);
+    if describes_new(clause, ruled, verdict.guess) {
+        verdict = Verdict::without_model(ruled);
+    }
     let guess = mood::checked(clause, verdict.guess);
     if guess == verdict.guess { verdict } else { Verdict::without_model(guess) }
 }
 
 /// What the rules make of a clause that wants something.
 pub(crate) fn by_rules(clause: &Clause) -> Guess {
-    if is_undo(clause) {
+    if undo::asked(clause) {
         return Some((Act::Undo, 0.97));
     }
     mood::check(clause).or_else(|| asked_for(clause))
@@ -92,52 +97,15 @@ fn asked_for(clause: &Clause) -> Guess {
         .or_else(|| rest::of_list(clause))
 }
 
-fn is_undo(clause: &Clause) -> bool {
-    const UNDO: Phrases = phrases!(
-        "take that back | take it back | put it back | bring it back | restore it | scratch that | go back | \
-         rollback | roll back | roll that back | roll it back | i didn't mean that | i did not mean that | \
-         i didn't mean to do that | ctrl z | ctrl-z | ctrl + z | control z | cmd z | cmd + z | \
-         put it back how it was | put it back the way it was | put that back | bring that back | change it back | \
-         go back to how it was | put everything back | unding that | undelete | undelete it | undelete that | \
-         reverse that | reverse it | never do that again undo | that was a mistake , undo"
+/// "add the report and make it urgent": the model may take what is said of a new task for a change of an old one.
+fn describes_new(clause: &Clause, ruled: Guess, settled: Guess) -> bool {
+    const MORE: Phrases = phrases!(
+        "make it | mark it | mark as | set it | tag it | label it | file it | put it | give it | set the priority | \
+         set priority | add a note | add the note | put in the notes | in the notes | in the description | the note | \
+         the description | tag : | tags : | note : | notes : | description : | it's urgent | add the detail"
     );
-    let start = clause.start;
-    let closed = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);
-    closed || undoes(clause, start) || undone_later(clause)
-}
-
-/// "undo that", "revert the last thing you did"; not "undo the last paragraph in my document".
-fn undoes(clause: &Clause, i: usize) -> bool {
-    const WHAT: Phrases = phrases!(
-        "that | it | this | last | the last | my last | your last | the previous | what | everything | all of that | \
-         all that | the deletion | the delete | delete | the change | the changes | that last | the most recent | \
-         the edit | my previous | previous"
-    );
-    let verb = phrases!("undo | revert | reverse | unwind").contains(clause.at(i));
-    let alone = i + 1 >= clause.end && matches!(clause.at(i), "undo" | "revert");
-    let other = || {
-        clause.has(phrases!(
-            "document | paragraph | code | commit | file | photo | word doc | sentence | slide | car | image | edit in"
-        ))
-    };
-    verb && !other() && (alone || clause.phrase(i + 1, WHAT).is_some() || clause.at(i) == "undo") && !clause.has_noun()
-}
-
-/// "I didn't mean to delete that, bring it back", "oops, undo".
-fn undone_later(clause: &Clause) -> bool {
-    let after = |i: usize| matches!(clause.before(i), "," | "." | "!" | "so" | "no" | "-" | "please" | "wait" | "and");
-    let short = clause.end - clause.start <= 12;
-    let slip = || {
-        clause
-            .has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"))
-    };
-    let back = phrases!("bring it back | put it back | restore it | bring that back | take it back | take that back");
-    short
-        && (clause.start + 1..clause.end).any(|i| {
-            let ends = |n: usize| i + n >= clause.end;
-            let undo = || clause.at(i) == "undo" && undoes(clause, i);
-            after(i) && (undo() || clause.phrase(i, back).is_some_and(ends) && slip())
-        })
+    let create = matches!(ruled, Some((Act::Create(..), sure)) if sure >= 0.85);
+    create && matches!(settled, Some((Act::Update(..), _))) && clause.seek(clause.start + 2, MORE).is_some()
 }
 
 /// The command that begins at `i`.
