@@ -130,7 +130,7 @@ fn closes_clause(word: &str) -> bool {
 /// Takes "#work", "tagged work", "with tag work and home", "tags: a, b".
 pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     let mut tags = Vec::new();
-    let mut i = from;
+    let mut i = if clause.has(labels::SIGNS) { from } else { to };
     while i < to {
         if is_hash(clause, i) {
             let lead =
@@ -177,7 +177,8 @@ fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mu
         }
         i = next;
     }
-    let word = end + usize::from(labels::WORDS.contains(clause.at(end)) || clause.noun_at(end).is_some());
+    let again = matches!(clause.at(end + 1), ":" | "=");
+    let word = end + usize::from(!again && (labels::WORDS.contains(clause.at(end)) || clause.noun_at(end).is_some()));
     if end > start {
         clause.take(lead..word);
     }
@@ -197,7 +198,8 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
          and the note | details - | description - | notes - | note - | description"
     );
     const REASON: Phrases = phrases!("because of | because | cuz | cause | since i | 'cause");
-    let led = (from + 1..to).find_map(|i| Some((i, details::lead(clause, i, from)? - i)));
+    let mut places = if clause.has(details::SIGNS) { from + 1..to } else { to..to };
+    let led = places.find_map(|i| Some((i, details::lead(clause, i, from)? - i)));
     let said =
         clause.seek(from + 1, EXPLICIT).filter(|(at, n)| at + n < to && led.is_none_or(|(first, _)| *at < first));
     let (at, n, whole) = match said.or(led) {

@@ -68,6 +68,12 @@ pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Command {
     create::read(clause, start, Form::Add, 0.93)
 }
 
+/// A list that is asked for by what it is to hold: "everything due today".
+pub(crate) fn listed(clause: &mut Clause, confidence: f64) -> Command {
+    let start = clause.start;
+    list(clause, start, confidence)
+}
+
 /// Not about tasks; a date that was said is kept, since it may answer a question.
 fn unknown(clause: &mut Clause) -> Command {
     let mut command = Command::new(Intent::Unknown, if clause.is_foreign() { 0.97 } else { 0.9 });

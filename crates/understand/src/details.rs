@@ -11,6 +11,13 @@ const FIELDS: Phrases = phrases!(
      extra info | extra details | extra note | more info | further details | note to self | ps | p.s. | text | body"
 );
 
+/// Words without one of which nothing is noted.
+pub(crate) const SIGNS: Phrases = phrases!(
+    "note | notes | description | desc | details | detail | comment | comments | memo | info | information | remark | \
+     remarks | ps | p.s. | text | body | mention | mentioning | include | noting | specify | specifying | remember | \
+     write | say | adding | mind | aware"
+);
+
 /// What leads from the field to what it is to say.
 const SAYING: Phrases = phrases!(
     ": | = | - | – | — | should say that | should say | should be | should read | is that | is | are | says that | \

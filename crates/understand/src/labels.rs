@@ -21,6 +21,12 @@ pub(crate) fn is_common(word: &str) -> bool {
 
 pub(crate) const WORDS: Phrases = phrases!("tag | tags | label | labels | category | categories | hashtag | hashtags");
 
+/// Words without one of which nothing here is found.
+pub(crate) const SIGNS: Phrases = phrases!(
+    "# | [ | @ | under | tag | tags | label | labels | category | categories | hashtag | hashtags | tagged | labelled | \
+     labeled | categorised | categorized | classified | categorize | categorise | classify | it | this | as | it's"
+);
+
 /// What may stand between what was said before and a remark about the task.
 fn after_links(clause: &Clause, i: usize, to: usize) -> usize {
     let link = |k: &usize| {

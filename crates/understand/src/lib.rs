@@ -4,6 +4,7 @@
 
 mod attributes;
 mod bullets;
+mod carried;
 mod clause;
 mod command;
 mod correct;
@@ -95,6 +96,11 @@ fn commands(words: &Words, now: &jiff::Zoned) -> Reading {
         let listed = commands.last().is_some_and(|last| last.intent == Intent::CreateTask);
         if command.intent == Intent::Unknown && listed && bullets::is_item(words, range.start) {
             command = command::item(&mut Clause::new(words, range.clone(), now), Intent::CreateTask);
+        }
+        if let Some(carried) = carried::read(words, range.clone(), &command, now) {
+            remark = None;
+            commands.extend(carried);
+            continue;
         }
         remark = is_remark(&command).then_some(range.start);
         add(&mut commands, command);

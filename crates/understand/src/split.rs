@@ -48,7 +48,7 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
             if says_more(words, start, next) {
                 return None;
             }
-            if asks_next(words, start, next) {
+            if asks_next(words, start, next) || needs_more(words, start, next) {
                 return Some(next);
             }
             if marks_on(words, start, i, next) {
@@ -86,8 +86,9 @@ fn says_more(words: &Words, start: usize, next: usize) -> bool {
          add the description | add the tag | add the tags | add tag | add tags | add a tag | use the tag | \
          use the label | note = | tags = | tag = | include the note | include a note | note that"
     );
-    let first = exact(words.at(courtesy::after(words, start, (start + 16).min(words.len()))));
-    let creates = matches!(first, None | Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
+    let at = courtesy::after(words, start, (start + 16).min(words.len()));
+    let first = exact(words.at(at));
+    let creates = !sets(words, at) && matches!(first, None | Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
     let Some(n) = words.phrase(next, MORE) else {
         return creates && words.at(next) != "priority" && is_label(words, next);
     };
@@ -97,9 +98,24 @@ fn says_more(words: &Words, start: usize, next: usize) -> bool {
     creates && !(next + n..next + n + far).any(elsewhere)
 }
 
+/// "set the report to …", "make it …": nothing new is made.
+fn sets(words: &Words, at: usize) -> bool {
+    matches!(words.at(at), "set" | "make" | "put" | "give")
+        && matches!(words.at(at + 1), "the" | "my" | "it" | "that" | "this")
+}
+
 /// "tag: christmas" after a comma.
 fn is_label(words: &Words, i: usize) -> bool {
     words.at(i + 1) == ":" && names_field(words, i)
+}
+
+/// "I need to call the bank and I also have to renew my card": the need is said again.
+fn needs_more(words: &Words, start: usize, next: usize) -> bool {
+    const NEEDS: Phrases = phrases!(
+        "i also have to | i also need to | i have to | i need to | i also must | i must | i gotta | i also gotta | \
+         i've got to | i've also got to | i still need to | i still have to | i should also | i also should"
+    );
+    words.phrase(next, NEEDS).is_some() && (start..start + 3).any(|i| words.phrase(i, NEEDS).is_some())
 }
 
 /// "…, what's next?", "… and what do I have left": a question after a command.
@@ -168,10 +184,8 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     if is_preposition(words.at(first)) {
         return false;
     }
-    // "set the report to high priority" makes nothing new.
-    let sets =
-        matches!(words.at(first), "set" | "make" | "put" | "give") && matches!(words.at(first + 1), "the" | "my");
-    let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put)) && !sets;
+    let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put))
+        && !sets(words, first);
     if level_moved(words, courtesy) && !creates {
         return true;
     }

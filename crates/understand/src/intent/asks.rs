@@ -30,7 +30,7 @@ fn labelled(clause: &Clause, i: usize) -> Option<f64> {
         "what's | whats | what | which | anything | everything | stuff | things | all | tag | tags | label | category | \
          the | my | only | just | do i have | is there | got"
     );
-    clause.phrase(i, asks)?;
+    clause.phrase(i, asks).filter(|_| clause.has(labels::SIGNS))?;
     let tag = |k: usize| {
         labels::closing(clause, k, clause.end).is_some()
             || labels::lead(clause, k, clause.end)

@@ -147,7 +147,9 @@ fn by_verb(clause: &Clause, i: usize) -> Guess {
         verb @ (Verb::Change | Verb::Move) => change::read(clause, i, verb),
         Verb::Rename if scope::is_thing(clause, i + 1) => None,
         Verb::Rename => update(Change::Title, 0.93),
-        Verb::Tag if clause.has(phrases!("as | with")) => Some((Act::Update(Change::Tags, i + 1, clause.end), 0.9)),
+        Verb::Tag if clause.has(phrases!("as | with | one | under")) => {
+            Some((Act::Update(Change::Tags, i + 1, clause.end), 0.9))
+        }
         Verb::Tag => update(Change::Tags, 0.9),
         Verb::Reopen => update(Change::Reopen, 0.9),
     }
