@@ -6,7 +6,9 @@ use std::ops::Range;
 use model::task::Priority;
 
 use crate::clause::Clause;
+use crate::details;
 use crate::intent;
+use crate::labels;
 use crate::lexicon;
 
 /// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
@@ -14,7 +16,11 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
     (
         Priority::High,
         phrases!(
-            "set it as high priority | make it high priority | make it urgent | mark it as urgent | \
+            "set the priority to high | set priority to high | set its priority to high | set the priority as high | \
+             priority should be high | prio : high | prio = high | priority = high | priority = urgent | high importance | \
+             of high importance | mark it as high | mark as high | mark as urgent | mark as important | make it high | \
+             ! ! ! | of the utmost importance | ! p1 | ! 1 | high urgency | can't wait | \
+             set it as high priority | make it high priority | make it urgent | mark it as urgent | \
              mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | it's important | \
              as high priority | as urgent | as important | as very important | as critical | as top priority | \
              as high-priority | at top priority | at the top priority | with high priority | with a high priority | \
@@ -31,19 +37,23 @@ const PRIORITIES: &[(Priority, Phrases)] = &[
     (
         Priority::Low,
         phrases!(
-            "p3 | p4 | set it as low priority | make it low priority | as low priority | as low-priority | \
-             as not urgent | with low priority | with a low priority | low priority | low-priority | \
-             lowest priority | priority is low | priority low | priority : low | low prio | prio low | ! low | \
-             not urgent | no rush | whenever i can | low-prio | low pri | prio 3 | priority 3 | lowest prio | \
-             not important | not very important | not that important | no hurry | not a priority | \
-             not very urgent | not that urgent | nothing urgent | when i have time | a lower priority | \
+            "set the priority to low | set priority to low | set its priority to low | set the priority as low | \
+             priority should be low | prio : low | prio = low | priority = low | low importance | of low importance | \
+             mark it as low | mark as low | make it low | low urgency | no urgency | isn't urgent | it can wait | \
+             p3 | p4 | set it as low priority | make it low priority | as low priority | as low-priority | as not urgent | with low priority | \
+             with a low priority | low priority | low-priority | lowest priority | priority is low | priority low | \
+             priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can | low-prio | low pri | \
+             prio 3 | priority 3 | lowest prio | not important | not very important | not that important | no hurry | \
+             not a priority | not very urgent | not that urgent | nothing urgent | when i have time | a lower priority | \
              lower priority"
         ),
     ),
     (
         Priority::Medium,
         phrases!(
-            "p2 | as medium priority | with medium priority | with normal priority | medium priority | \
+            "set the priority to medium | set priority to medium | set the priority to normal | priority should be medium | \
+             prio : medium | prio = medium | priority = medium | priority normal | mark it as medium | mark as medium | \
+             normal prio | medium importance | make it medium | p2 | as medium priority | with medium priority | with normal priority | medium priority | \
              medium-priority | normal priority | priority medium | priority : medium | ! medium | \
              priority is medium | priority : normal | medium prio | prio medium | prio 2 | priority 2 | med priority | \
              mid priority | moderate priority | with a medium priority | as normal priority"
@@ -131,32 +141,21 @@ fn closes_clause(word: &str) -> bool {
 
 /// Takes "#work", "tagged work", "with tag work and home", "tags: a, b".
 pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
-    const LEADS: Phrases = phrases!(
-        "and tag it with | and tag it as | tag it with | tag it as | tag it | tagged with | tagged as | tagged | \
-         with the tags | with the tag | with tags | with tag | with a tag | with the label | with label | labeled | \
-         labelled | tags : | tag : | with category | , tag it as | , tag it | , tagged | , tags | , tag | \
-         ; tags : | ; tag : | and tag it | and label it | label it as | label it | , label it | , label | \
-         under the label | under the tag | under tag | under label | with the labels | with labels | by tag | \
-         by the tag | by label | labels : | label : | category : | in the category | in category | and the tags | \
-         and the tag | and tags | and tag"
-    );
     let mut tags = Vec::new();
-    let mut i = from;
+    let mut i = if clause.has(labels::SIGNS) { from } else { to };
     while i < to {
-        if clause.at(i) == "#"
-            && clause.words.is_word(i + 1)
-            && clause.words.touches_next(i)
-            && clause.at(i + 1).starts_with(|c: char| !c.is_ascii_digit())
-        {
+        if is_hash(clause, i) {
+            let lead =
+                phrases!("with | under | tagged | tag | tags | label | labels | category").contains(clause.before(i));
             tags.push(clause.words.text(i + 1..i + 2).to_owned());
-            clause.take(i..i + 2);
+            clause.take(i - usize::from(lead && i > from)..i + 2);
             i += 2;
-        } else if let Some((name, end)) = trailing_tag(clause, i, from, to) {
+        } else if let Some((name, end)) = labels::closing(clause, i, to).filter(|_| i > from) {
             tags.push(name);
             clause.take(i..end);
             i = end;
-        } else if let Some(n) = clause.phrase(i, LEADS).filter(|n| i > from && i + n < to) {
-            i = tag_list(clause, i, i + n, to, &mut tags);
+        } else if let Some(start) = labels::lead(clause, i, to).filter(|start| i > from && *start < to) {
+            i = tag_list(clause, i, start, to, &mut tags);
         } else {
             i += 1;
         }
@@ -164,42 +163,38 @@ pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     tags
 }
 
-/// "to the errands tag", "under the home label" at the end.
-fn trailing_tag(clause: &Clause, i: usize, from: usize, to: usize) -> Option<(String, usize)> {
-    if i <= from || !matches!(clause.at(i), "to" | "under" | "in" | "with" | "on") {
-        return None;
-    }
-    let at = i + 1 + usize::from(matches!(clause.at(i + 1), "the" | "my" | "a"));
-    let closes = matches!(clause.at(at + 1), "tag" | "label" | "category") && clause.is_spent(at + 2..to);
-    let named = closes && (clause.words.is_word(at) || clause.words.is_quoted(at));
-    let name = if clause.words.is_quoted(at) { clause.words.inside(at) } else { clause.words.text(at..at + 1) };
-    named.then(|| (name.to_owned(), at + 2))
+fn is_hash(clause: &Clause, i: usize) -> bool {
+    clause.at(i) == "#"
+        && clause.words.is_word(i + 1)
+        && clause.words.touches_next(i)
+        && clause.at(i + 1).starts_with(|c: char| !c.is_ascii_digit())
 }
 
 /// "work", "work and home", "a, b".
 fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mut Vec<String>) -> usize {
+    let hash = |i: usize| i + usize::from(clause.at(i) == "#");
+    let link = |i: usize| matches!(clause.at(i), "and" | "," | "&" | "or" | "+" | "/");
+    let mut end = start;
     let mut i = start;
-    loop {
-        let at = i + usize::from(clause.at(i) == "#");
-        if at >= to || !(clause.words.is_word(at) || clause.words.is_quoted(at)) || clause.date_at(at).is_some() {
+    while i < to && labels::is_name(clause, hash(i)) {
+        tags.push(labels::name(clause, hash(i)));
+        end = hash(i) + 1;
+        // "tag it work and call mom": what is not a name by itself is none.
+        let next = end + 1 + usize::from(clause.at(end) == "," && clause.at(end + 1) == "and");
+        let after = hash(next) + 1;
+        let closes = link(after) || clause.is_spent(after..after + 1) || clause.date_at(after).is_some();
+        let goes_on = link(end) && next < to && (clause.at(next) == "#" || after >= to || closes);
+        if !goes_on {
             break;
         }
-        let name = if clause.words.is_quoted(at) { clause.words.inside(at) } else { clause.words.text(at..at + 1) };
-        tags.push(name.to_owned());
-        i = at + 1;
-        if matches!(clause.at(i), "and" | "," | "&")
-            && i + 1 < to
-            && (clause.words.is_word(i + 1) || clause.at(i + 1) == "#")
-        {
-            i += 1;
-        } else {
-            break;
-        }
+        i = next;
     }
-    if i > start {
-        clause.take(lead..i);
+    let again = matches!(clause.at(end + 1), ":" | "=");
+    let word = end + usize::from(!again && (labels::WORDS.contains(clause.at(end)) || clause.noun_at(end).is_some()));
+    if end > start {
+        clause.take(lead..word);
     }
-    i.max(lead + 1)
+    word.max(lead + 1)
 }
 
 /// Takes "because …", "description is …", "with the note …" and gives what was said.
@@ -215,9 +210,16 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
          and the note | details - | description - | notes - | note - | description"
     );
     const REASON: Phrases = phrases!("because of | because | cuz | cause | since i | 'cause");
-    let (at, n, whole) = match clause.seek(from + 1, EXPLICIT).filter(|(at, n)| at + n < to) {
+    let mut places = if clause.has(details::SIGNS) { from + 1..to } else { to..to };
+    let led = places.find_map(|i| Some((i, details::lead(clause, i, from)? - i)));
+    let said =
+        clause.seek(from + 1, EXPLICIT).filter(|(at, n)| at + n < to && led.is_none_or(|(first, _)| *at < first));
+    let (at, n, whole) = match said.or(led) {
         Some((at, n)) => (at, n, true),
-        None => clause.seek(from + 1, REASON).filter(|(at, n)| at + n < to).map(|(at, n)| (at, n, false))?,
+        None => match clause.seek(from + 1, REASON).filter(|(at, n)| at + n < to) {
+            Some((at, n)) => (at, n, false),
+            None => return aside(clause, from, to),
+        },
     };
     if clause.is_spent(from..at) {
         return None;
@@ -225,6 +227,7 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
     let since = !whole && clause.at(at) == "since";
     let start = if since { at + 1 } else { at + n };
     let start = start + usize::from(matches!(clause.at(start), ":" | "that" | "saying" | ","));
+    let to = before_priority(clause, start, to);
     let text = if start + 1 == to && clause.words.is_quoted(start) {
         clause.words.inside(start).to_owned()
     } else {
@@ -233,4 +236,17 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
     let before = at.checked_sub(1).filter(|k| matches!(clause.at(*k), "," | "and" | "." | ";")).unwrap_or(at);
     clause.take(before..to);
     (!text.is_empty()).then_some(text)
+}
+
+/// "…, high priority" at the end is no part of the note before it.
+fn before_priority(clause: &Clause, start: usize, to: usize) -> usize {
+    let (at, _) = closing_priority(clause, start + 1).unwrap_or((to, Priority::Low));
+    if at < to && matches!(clause.before(at), "," | ";" | ".") { at - 1 } else { to }
+}
+
+fn aside(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
+    let (open, close) = details::aside(clause, from, to).filter(|(open, _)| !clause.is_spent(from..*open))?;
+    let text = clause.rest(open + 1..close);
+    clause.take(open..close + 1);
+    Some(text)
 }

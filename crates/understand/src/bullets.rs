@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::courtesy;
 use crate::lexicon::{self, Verb};
+use crate::numbers;
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Intent;
 use crate::tokens::{Kind, Words};
@@ -53,16 +54,31 @@ fn heading(words: &Words, start: usize) -> Option<(Intent, usize)> {
     };
     let adds = adds || intent != Intent::CreateTask;
     let verb = usize::from(adds);
+    let lines = words.kind(start + 1) == Some(Kind::Break)
+        || words.at(start + 1) == ":" && words.kind(start + 2) == Some(Kind::Break);
+    let single =
+        lines && matches!(word, "todo" | "to-do" | "reminders" | "shopping" | "groceries" | "errands" | "list");
+    if single {
+        return Some((Intent::CreateTask, start + 1));
+    }
     let plain = phrases!("tasks | todos | to-dos | new tasks | to do").contains(word);
     if !adds && !plain {
         return None;
     }
     let placed = intent == Intent::CreateTask && adds && matches!(words.at(start + 1), "to" | "on");
-    let n = words.phrase(start + verb, NAMES).or(placed.then_some(0))?;
+    let n = words.phrase(start + verb, NAMES).or_else(|| counted(words, start + verb)).or(placed.then_some(0))?;
     let end = start + verb + n;
     let list = (end..end + 6).find(|i| words.at(*i) == ":" || words.kind(*i) == Some(Kind::Break))?;
     let between = phrases!("to | on | in | my | the | list | todo | to-do | tasks | please | for | me | new | ?");
     (end..list).all(|i| between.contains(words.at(i))).then_some((intent, list + 1))
+}
+
+/// "two tasks", "three new things": how many tokens it takes.
+fn counted(words: &Words, i: usize) -> Option<usize> {
+    let (_, n) = numbers::cardinal(words, i).filter(|(count, _)| (2..=20).contains(count))?;
+    let new = n + usize::from(matches!(words.at(i + n), "new" | "more" | "other"));
+    let things = phrases!("tasks | things | items | todos | to-dos | reminders | errands | chores | more");
+    things.contains(words.at(i + new)).then_some(new + 1).or((new > n).then_some(new))
 }
 
 /// Whether a line that begins at `i` is one more of a list.

@@ -47,6 +47,7 @@ pub(crate) struct Named {
 impl<'a> Clause<'a> {
     pub(crate) fn new(words: &'a Words<'a>, range: Range<usize>, now: &'a Zoned) -> Self {
         let start = courtesy::after(words, range.start, range.end);
+        let start = after_tags(words, start, range.end);
         let end = courtesy::before(words, start, range.end);
         let mut taken = vec![false; end - start];
         for (slot, i) in taken.iter_mut().zip(start..end) {
@@ -230,6 +231,19 @@ impl<'a> Clause<'a> {
     pub(crate) fn is_spent(&self, range: Range<usize>) -> bool {
         range.into_iter().all(|i| self.is_taken(i) || self.is_dropped(i))
     }
+}
+
+/// "#school sign the slip": a clause begins after the tags that stand before it.
+fn after_tags(words: &Words, start: usize, end: usize) -> usize {
+    let mut start = start;
+    while words.before(start) == "#"
+        && words.touches_next(start - 1)
+        && words.at(start).starts_with(char::is_alphabetic)
+        && courtesy::after(words, start + 1, end) < end
+    {
+        start = courtesy::after(words, start + 1, end);
+    }
+    start
 }
 
 /// "watch Saturday Night Live": days in a row of capitals that goes on are part of a name. So are "call April" and

@@ -7,6 +7,7 @@ use crate::create::{self, Form};
 use crate::dates::{Found, Frequency, Repeat};
 use crate::filter;
 use crate::intent::{self, Act, Guess};
+use crate::labels;
 use crate::lexicon::{self, Noun};
 use crate::numbers;
 use crate::phrases::{Phrases, phrases};
@@ -40,7 +41,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    fn by_rules(command: Command) -> Self {
+    pub(crate) fn by_rules(command: Command) -> Self {
         Self { command, likelihood: None }
     }
 
@@ -88,6 +89,12 @@ pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Draft {
         Intent::CreateTask => create::read(clause, start, Form::Add, 0.93),
         intent => about(clause, intent, start, end, 0.85),
     })
+}
+
+/// A list that is asked for by what it is to hold: "everything due today".
+pub(crate) fn listed(clause: &mut Clause, confidence: f64) -> Command {
+    let start = clause.start;
+    list(clause, start, confidence)
 }
 
 /// Not about tasks; a date that was said is kept, since it may answer a question.
@@ -169,7 +176,14 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     if command.filter.due == Some(DueFilter::Tomorrow) {
         command.when = clause.now.date().tomorrow().ok().map(When::Day);
     }
+    tagged(clause, body, &mut command.filter);
     command.filter.text = searched(clause, body);
+    // "tasks for work" are those with that tag, "tasks about work" need not be.
+    let kind =
+        |text: &mut String| labels::is_common(&text.to_lowercase()) && !clause.has(phrases!("about | regarding"));
+    if let Some(text) = command.filter.text.take_if(kind) {
+        command.filter.tags.push(text);
+    }
     if clause.has(filter::EXCEPTIONS) {
         command.filter = Filter { unsupported: true, ..Filter::default() };
         command.when = None;
@@ -178,6 +192,25 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
         command.confidence = command.confidence.min(0.45);
     }
     command
+}
+
+/// "#work things", "the work ones", "overdue work tasks", "travel-tagged tasks": the tags that nothing else leads to.
+fn tagged(clause: &mut Clause, body: usize, filter: &mut Filter) {
+    filter.tags.append(&mut labels::opening(clause));
+    for i in body..clause.end {
+        if clause.is_taken(i) || clause.words.is_quoted(i) {
+            continue;
+        }
+        let kind = matches!(clause.at(i + 1), "ones" | "stuff" | "things" | "bits" | "jobs")
+            || clause.noun_at(i + 1).is_some();
+        let word = clause.at(i);
+        let marked = word.strip_suffix("-tagged").or_else(|| word.strip_suffix("-labelled"));
+        let marked = marked.or_else(|| word.strip_suffix("-labeled"));
+        if let Some(name) = marked.or_else(|| (kind && labels::is_common(word)).then_some(word)) {
+            filter.tags.push(name.to_owned());
+            clause.take(i..i + 1);
+        }
+    }
 }
 
 /// What a list is searched for: "about the dentist", "tasks for work", "dentist reminders", "is milk on my list".

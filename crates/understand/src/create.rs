@@ -3,6 +3,7 @@
 use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
+use crate::labels;
 use crate::lead_time;
 use crate::lexicon::{self, Noun};
 use crate::margins;
@@ -32,7 +33,12 @@ pub(crate) fn read(clause: &mut Clause, body: usize, form: Form, confidence: f64
     let mut command = Command::new(Intent::CreateTask, confidence);
     let from = if form == Form::Preamble { clause.start } else { body };
     let end = clause.end;
-    command.tags = attributes::tags(clause, body, end);
+    command.tags = labels::opening(clause);
+    command.tags.append(&mut attributes::tags(clause, body, end));
+    if let Some(at) = labels::kind(clause, body).filter(|_| matches!(form, Form::Add | Form::Make)) {
+        command.tags.push(labels::name(clause, at));
+        clause.take(at..at + 1);
+    }
     command.description = attributes::description(clause, body, end);
     let from = skip_list(clause, from, form);
     let words = if matches!(form, Form::Add | Form::Rest) { target::list_words(clause, from..end) } else { None };

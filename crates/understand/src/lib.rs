@@ -4,16 +4,19 @@
 
 mod attributes;
 mod bullets;
+mod carried;
 mod clause;
 mod command;
 mod correct;
 mod courtesy;
 mod create;
 mod dates;
+mod details;
 mod expression;
 mod filter;
 mod intent;
 mod json;
+mod labels;
 mod lead_time;
 mod lexicon;
 mod margins;

@@ -2,7 +2,7 @@
 //!
 //! "Buy milk and eggs" is one title: an "and" divides only where another command plainly begins after it.
 
-use crate::phrases::phrases;
+use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use crate::courtesy;
@@ -40,9 +40,17 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
         return None;
     }
     match words.at(i) {
-        "." | "!" | "?" | ";" if ends_sentence(words, i) => (!names_field(words, i + 1)).then_some(i + 1),
+        "." | "!" | "?" | ";" if ends_sentence(words, i) => {
+            (!names_field(words, i + 1) && !says_more(words, start, i + 1)).then_some(i + 1)
+        }
         "and" | "then" | "," | "also" | "plus" | "&" | "but" => {
             let next = after_links(words, i);
+            if says_more(words, start, next) {
+                return None;
+            }
+            if asks_next(words, start, next) || needs_more(words, start, next) {
+                return Some(next);
+            }
             if marks_on(words, start, i, next) {
                 return Some(next);
             }
@@ -63,6 +71,68 @@ fn names_field(words: &Words, i: usize) -> bool {
             ),
         )
         .is_some()
+}
+
+/// "…, add a note that …", "… . Tag it with …": more about the new task before it.
+fn says_more(words: &Words, start: usize, next: usize) -> bool {
+    const MORE: Phrases = phrases!(
+        "the note should | the note is | the notes should | the description should | the description is | tag it | \
+         label it | tag this | label this | categorize it | categorise it | file it under | put it under | \
+         it goes under | make it urgent | make it high | make it low | make it medium | make it important | make it top | \
+         mark it as urgent | mark it as important | mark it as high | mark it as low | mark it urgent | \
+         mark it important | mark it high | mark it low | set the priority to | set priority to | set its priority to | \
+         give it high | give it low | give it the tag | give it a | add a note that | add a note saying | add a note : | \
+         add the note | add note | add the detail | add the details | add a comment | add a description | \
+         add the description | add the tag | add the tags | add tag | add tags | add a tag | use the tag | \
+         use the label | note = | tags = | tag = | include the note | include a note | note that"
+    );
+    let at = courtesy::after(words, start, (start + 16).min(words.len()));
+    let first = exact(words.at(at));
+    let creates = !sets(words, at) && matches!(first, None | Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
+    let Some(n) = words.phrase(next, MORE) else {
+        return creates && words.at(next) != "priority" && is_label(words, next);
+    };
+    // "add the tag home to the router", "add a note to the router".
+    let far = if words.at(next + n - 1).starts_with("tag") { 4 } else { 1 };
+    let elsewhere = |i: usize| words.at(next) == "add" && matches!(words.at(i), "to" | "on" | "for");
+    creates && !(next + n..next + n + far).any(elsewhere)
+}
+
+/// "set the report to …", "make it …": nothing new is made.
+fn sets(words: &Words, at: usize) -> bool {
+    matches!(words.at(at), "set" | "make" | "put" | "give")
+        && matches!(words.at(at + 1), "the" | "my" | "it" | "that" | "this")
+}
+
+/// "tag: christmas" after a comma.
+fn is_label(words: &Words, i: usize) -> bool {
+    words.at(i + 1) == ":" && names_field(words, i)
+}
+
+/// "I need to call the bank and I also have to renew my card": the need is said again.
+fn needs_more(words: &Words, start: usize, next: usize) -> bool {
+    const NEEDS: Phrases = phrases!(
+        "i also have to | i also need to | i have to | i need to | i also must | i must | i gotta | i also gotta | \
+         i've got to | i've also got to | i still need to | i still have to | i should also | i also should"
+    );
+    words.phrase(next, NEEDS).is_some() && (start..start + 3).any(|i| words.phrase(i, NEEDS).is_some())
+}
+
+/// "…, what's next?", "… and what do I have left": a question after a command.
+fn asks_next(words: &Words, start: usize, next: usize) -> bool {
+    const ASKS: Phrases = phrases!(
+        "what's next | what's left | what else | whats next | whats left | what is left | what is next | \
+         what do i have | what have i got | what do i still | what's due | what's overdue | what's on my | what remains | \
+         how many tasks | which tasks"
+    );
+    if words.phrase(next, ASKS).is_none() {
+        return false;
+    }
+    let first = exact(words.at(courtesy::after(words, start, (start + 16).min(words.len()))));
+    let done = (start..next.min(start + 16)).any(|i| matches!(words.at(i), "done" | "finished" | "did" | "completed"));
+    let command =
+        matches!(first, Some(Verb::Add | Verb::Delete | Verb::Complete | Verb::Mark | Verb::Move | Verb::Change));
+    done || command
 }
 
 /// "2. add eggs": where the command of a numbered line begins.
@@ -111,11 +181,15 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     let courtesy = courtesy::after(words, next, (next + 12).min(words.len()));
     let first = courtesy::after(words, start, (start + 16).min(words.len()));
     let word = words.at(courtesy);
-    let Some(verb) = exact(word) else { return false };
     if is_preposition(words.at(first)) {
         return false;
     }
-    let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
+    let creates = matches!(exact(words.at(first)), Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put))
+        && !sets(words, first);
+    if level_moved(words, courtesy) && !creates {
+        return true;
+    }
+    let Some(verb) = exact(word) else { return false };
     let then = (link..next).any(|i| words.at(i) == "then");
     let named = names_task(words, courtesy + 1);
     // "Add milk, delete bread": nothing opened a sentence that could go on with a verb.
@@ -134,14 +208,18 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
         }
         Verb::Add => word == "add" && words.at(courtesy + 1) != "it" && words.at(courtesy + 1) != "that",
         Verb::Make => {
-            named && asked() || named && matches!(word, "create" | "set") && !creates || named && word == "create"
+            named && asked()
+                || named && matches!(word, "create" | "set") && !creates
+                || word == "create" && (named || then)
         }
         Verb::Show => {
             let asks = matches!(words.at(courtesy + 1), "me" | "everything" | "all" | "what" | "what's" | "whats");
             matches!(word, "show" | "list" | "display") && (asks || named)
         }
         Verb::Mark => {
-            word == "mark" && marks_done(words, courtesy + 1) && (then || words.at(courtesy + 1) != "it") || named
+            word == "mark" && marks_done(words, courtesy + 1) && (then || words.at(courtesy + 1) != "it")
+                || named
+                || matches!(word, "tick" | "check" | "cross") && words.at(courtesy + 1) == "off"
         }
         Verb::Delete => {
             word != "stop" && word != "clear" && word != "drop" && (!creates || named || asked())
@@ -157,10 +235,21 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
     }
 }
 
+/// "… lower the priority of the blog post".
+fn level_moved(words: &Words, at: usize) -> bool {
+    let moved = phrases!(
+        "lower the priority | raise the priority | increase the priority | decrease the priority | drop the priority | \
+         reduce the priority | bump the priority | deprioritize | deprioritise"
+    );
+    words.phrase(at, moved).is_some()
+}
+
 /// "… and make it urgent" after a change, "… and make the tax return high priority" after anything.
 fn changes_more(words: &Words, first: usize, at: usize) -> bool {
     let it = matches!(words.at(at + 1), "it" | "that" | "this");
-    let changing = matches!(exact(words.at(first)), Some(Verb::Change | Verb::Move | Verb::Rename | Verb::Tag));
+    let set = matches!(words.at(first), "make" | "set" | "mark")
+        && matches!(words.at(first + 1), "it" | "the" | "my" | "that");
+    let changing = set || matches!(exact(words.at(first)), Some(Verb::Change | Verb::Move | Verb::Rename | Verb::Tag));
     if changing && it && matches!(words.at(at), "make" | "put" | "set" | "mark" | "call" | "rename" | "tag" | "move") {
         return true;
     }

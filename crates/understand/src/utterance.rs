@@ -8,6 +8,7 @@ use std::ops::Range;
 use jiff::Zoned;
 
 use crate::bullets;
+use crate::carried;
 use crate::clause::Clause;
 use crate::command::{self, Draft};
 use crate::reading::{Command, Intent, Missing, Reading, Target};
@@ -41,6 +42,11 @@ fn of_clauses(words: &Words, now: &Zoned) -> Vec<Draft> {
         }
         if draft.command.intent == Intent::Unknown && follows_list(words, range.start, &drafts) {
             draft = command::item(&mut Clause::new(words, range.clone(), now), Intent::CreateTask);
+        }
+        if let Some(carried) = carried::read(words, range.clone(), &draft.command, now) {
+            remark = None;
+            drafts.extend(carried);
+            continue;
         }
         remark = is_remark(&draft.command).then_some(range.start);
         add(&mut drafts, draft);

@@ -5,6 +5,7 @@
 
 use super::{Act, Guess, past, shape};
 use crate::clause::Clause;
+use crate::labels;
 use crate::phrases::{Phrases, phrases};
 
 /// The question that begins at `i`.
@@ -16,8 +17,25 @@ pub(super) fn read(clause: &Clause, i: usize) -> Guess {
         .or_else(|| duties(clause, i))
         .or_else(|| supposed(clause, i))
         .or_else(|| anything(clause, i))
-        .or_else(|| caught_up(clause, i));
+        .or_else(|| caught_up(clause, i))
+        .or_else(|| labelled(clause, i));
     found.map(|confidence| (Act::List(i), confidence))
+}
+
+/// "what's in the home category", "stuff with the label music", "tag: admin".
+fn labelled(clause: &Clause, i: usize) -> Option<f64> {
+    let asks = phrases!(
+        "what's | whats | what | which | anything | everything | stuff | things | all | tag | tags | label | category | \
+         the | my | only | just | do i have | is there | got"
+    );
+    clause.phrase(i, asks).filter(|_| clause.has(labels::SIGNS))?;
+    let tag = |k: usize| {
+        labels::closing(clause, k, clause.end).is_some()
+            || labels::lead(clause, k, clause.end)
+                .is_some_and(|name| name < clause.end && labels::is_name(clause, name))
+    };
+    let first = labels::WORDS.contains(clause.at(i)) && matches!(clause.at(i + 1), ":" | "=");
+    (first || (i + 1..clause.end).any(tag)).then_some(0.8)
 }
 
 /// Whether a question about tasks can end at `i`: with nothing, a time, or a word that only limits it.

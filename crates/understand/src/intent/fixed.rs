@@ -6,6 +6,7 @@ use super::{Act, Guess, verb_at};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::create::Form;
+use crate::labels;
 use crate::lexicon::{Noun, Verb};
 use crate::phrases::{Phrases, phrases};
 use crate::reading::Field;
@@ -14,6 +15,7 @@ use crate::update::{Change, note};
 
 pub(super) fn read(clause: &Clause, i: usize) -> Guess {
     noted(clause, i)
+        .or_else(|| filed(clause, i))
         .or_else(|| stated(clause, i))
         .or_else(|| reported(clause, i))
         .or_else(|| remember(clause, i))
@@ -26,6 +28,24 @@ pub(super) fn read(clause: &Clause, i: usize) -> Guess {
 /// "add a note to the report: …".
 fn noted(clause: &Clause, i: usize) -> Guess {
     note::head(clause, i).map(|start| (Act::Update(Change::Note, start, clause.end), 0.88))
+}
+
+/// "file the receipts under taxes" of a task there is, "file scan the receipts under taxes" of a new one.
+fn filed(clause: &Clause, i: usize) -> Guess {
+    phrases!("file | put | move | stick | store | keep | place").contains(clause.at(i)).then_some(())?;
+    let (under, _) = clause.seek(i + 2, phrases!("under"))?;
+    let name = under + 1 + usize::from(matches!(clause.at(under + 1), "the" | "my"));
+    let closed = name + 1 >= clause.end && labels::is_name(clause, name);
+    let known = labels::is_common(clause.at(name)) || matches!(clause.at(i), "file") || clause.has_noun();
+    if !closed || !known {
+        return None;
+    }
+    let there = matches!(clause.at(i + 1), "the" | "my" | "that" | "this" | "it") || clause.noun_at(i + 1).is_some();
+    if there {
+        return Some((Act::Update(Change::Tags, i + 1, clause.end), 0.86));
+    }
+    let verb = matches!(clause.at(i), "file" | "put" | "stick");
+    (verb && super::is_doing(clause, i + 1)).then_some((Act::Create(Form::Rest, i + 1), 0.86))
 }
 
 /// "deprioritize …", "the report is urgent", "call it …".

@@ -19,6 +19,7 @@ mod shape;
 mod state;
 mod tail;
 mod told;
+mod undo;
 
 use crate::clause::Clause;
 use crate::create::Form;
@@ -55,14 +56,18 @@ pub(crate) fn decide(clause: &Clause) -> Verdict {
     if mood::wants_nothing(clause) || scope::is_code(clause) {
         return Verdict::without_model(None);
     }
-    let verdict = model::settle(clause, by_rules(clause));
+    let ruled = by_rules(clause);
+    let mut verdict = model::settle(clause, ruled);
+    if describes_new(clause, ruled, verdict.guess) {
+        verdict = Verdict::without_model(ruled);
+    }
     let guess = mood::checked(clause, verdict.guess);
     if guess == verdict.guess { verdict } else { Verdict::without_model(guess) }
 }
 
 /// What the rules make of a clause that wants something.
 pub(crate) fn by_rules(clause: &Clause) -> Guess {
-    if is_undo(clause) {
+    if undo::asked(clause) {
         return Some((Act::Undo, 0.97));
     }
     mood::check(clause).or_else(|| asked_for(clause)).or_else(|| added(clause))
@@ -100,56 +105,15 @@ fn asked_for(clause: &Clause) -> Guess {
         .or_else(|| rest::of_list(clause))
 }
 
-fn is_undo(clause: &Clause) -> bool {
-    const UNDO: Phrases = phrases!(
-        "scratch that | go back | go back to how it was | rollback | roll back | restore it | restore that | \
-         undelete | undelete it | undelete that | i didn't mean that | i did not mean that | \
-         i didn't mean to do that | ctrl z | ctrl-z | ctrl + z | control z | cmd z | cmd + z"
+/// "add the report and make it urgent": the model may take what is said of a new task for a change of an old one.
+fn describes_new(clause: &Clause, ruled: Guess, settled: Guess) -> bool {
+    const MORE: Phrases = phrases!(
+        "make it | mark it | mark as | set it | tag it | label it | file it | put it | give it | set the priority | \
+         set priority | add a note | add the note | put in the notes | in the notes | in the description | the note | \
+         the description | tag : | tags : | note : | notes : | description : | it's urgent | add the detail"
     );
-    let start = clause.start;
-    let whole = clause.phrase(start, UNDO).is_some_and(|n| start + n == clause.end);
-    whole || puts_back(clause, start) || undoes(clause, start) || undone_later(clause)
-}
-
-/// "put it back", "bring that back how it was", and nothing after it.
-fn puts_back(clause: &Clause, i: usize) -> bool {
-    const AS_WAS: Phrases = phrases!("how it was | the way it was | to how it was | to the way it was | as it was");
-    let verb = matches!(clause.at(i), "put" | "bring" | "take" | "roll" | "change" | "turn" | "get");
-    let all = matches!(clause.at(i + 1), "it" | "that" | "this" | "everything");
-    let end = i + 3 + clause.phrase(i + 3, AS_WAS).unwrap_or(0);
-    verb && all && clause.at(i + 2) == "back" && end == clause.end
-}
-
-/// "undo that", "revert the last thing you did"; not "undo the last paragraph in my document".
-fn undoes(clause: &Clause, i: usize) -> bool {
-    const WHAT: Phrases = phrases!(
-        "that | it | this | last | the last | my last | your last | the previous | what | everything | all of that | \
-         all that | the deletion | the delete | delete | the change | the changes | that last | the most recent | \
-         the edit | my previous | previous"
-    );
-    let verb = phrases!("undo | revert | reverse | unwind").contains(clause.at(i));
-    let alone = i + 1 >= clause.end && matches!(clause.at(i), "undo" | "revert");
-    let other = || {
-        clause.has(phrases!(
-            "document | paragraph | code | commit | file | photo | word doc | sentence | slide | car | image | edit in"
-        ))
-    };
-    verb && !other() && (alone || clause.phrase(i + 1, WHAT).is_some() || clause.at(i) == "undo") && !clause.has_noun()
-}
-
-/// "I didn't mean to delete that, bring it back", "oops, undo".
-fn undone_later(clause: &Clause) -> bool {
-    let after = |i: usize| matches!(clause.before(i), "," | "." | "!" | "so" | "no" | "-" | "please" | "wait" | "and");
-    let short = clause.end - clause.start <= 12;
-    let slip = || {
-        clause
-            .has(phrases!("mean to | meant to | by accident | accidentally | oops | by mistake | mistake | wrong one"))
-    };
-    short
-        && (clause.start + 1..clause.end).any(|i| {
-            let undo = || clause.at(i) == "undo" && undoes(clause, i);
-            after(i) && (undo() || puts_back(clause, i) && slip())
-        })
+    let create = matches!(ruled, Some((Act::Create(..), sure)) if sure >= 0.85);
+    create && matches!(settled, Some((Act::Update(..), _))) && clause.seek(clause.start + 2, MORE).is_some()
 }
 
 /// The command that begins at `i`.
@@ -191,7 +155,9 @@ fn by_verb(clause: &Clause, i: usize) -> Guess {
         verb @ (Verb::Change | Verb::Move) => change::read(clause, i, verb),
         Verb::Rename if scope::is_thing(clause, i + 1) => None,
         Verb::Rename => update(Change::Title, 0.93),
-        Verb::Tag if clause.has(phrases!("as | with")) => Some((Act::Update(Change::Tags, i + 1, clause.end), 0.9)),
+        Verb::Tag if clause.has(phrases!("as | with | one | under")) => {
+            Some((Act::Update(Change::Tags, i + 1, clause.end), 0.9))
+        }
         Verb::Tag => update(Change::Tags, 0.9),
         Verb::Reopen => update(Change::Reopen, 0.9),
     }

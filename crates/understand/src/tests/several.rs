@@ -174,3 +174,28 @@ fn repetitions_are_no_part_of_the_task() {
         assert_eq!((command.repeat_interval_minutes, command.repeat_count), (Some(minutes), count), "{text}");
     }
 }
+
+#[test]
+fn the_verb_may_be_said_once() {
+    use Intent::{CreateTask, ListTasks, UpdateTask};
+    for (text, wanted) in [
+        ("move the piano lesson to tuesday and the haircut to thursday", vec![UpdateTask; 2]),
+        ("make the lease high priority and the bookshelf low priority", vec![UpdateTask; 2]),
+        ("tag the lease as legal and the bookshelf as diy", vec![UpdateTask; 2]),
+        ("remind me to ring Ada at 2pm and to text Bo at 6pm", vec![CreateTask; 2]),
+        ("add a task to ring Ada and another to text Bo", vec![CreateTask; 2]),
+        ("add hoover the stairs today plus wash the curtains on friday", vec![CreateTask; 2]),
+        ("create three tasks: hoover, dust and mop", vec![CreateTask; 3]),
+        ("todo:\n- hoover\n- dust", vec![CreateTask; 2]),
+        ("show my garden tasks and then my school tasks", vec![ListTasks; 2]),
+        ("I need to ring Ada tomorrow and I also have to text Bo on friday", vec![CreateTask; 2]),
+        ("move the desk and the lamp to friday", vec![UpdateTask]),
+        ("add buy salt and pepper tomorrow", vec![CreateTask]),
+        ("make it high priority and tag it diy", vec![UpdateTask]),
+    ] {
+        assert_eq!(intents(text), wanted, "{text}");
+    }
+    let moved = all("move the piano lesson to tuesday and the haircut to thursday");
+    assert_eq!((moved[0].target.clone(), moved[1].target.clone()), (named("piano lesson"), named("haircut")));
+    assert_ne!(moved[0].when, moved[1].when);
+}

@@ -43,11 +43,16 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
         command.tags = names(clause, start + clause.phrase(start, phrases!("with | as")).unwrap_or(0)..range.end);
         return range.start..start;
     }
-    if let Some((at, n)) = clause.seek(range.start, phrases!("with | as | :")) {
+    if let Some((at, n)) = clause.seek(range.start, phrases!("with | as | : | under")) {
         command.tags = names(clause, at + n..range.end);
         return range.start..at;
     }
-    let hash = range.clone().find(|i| clause.at(*i) == "#").unwrap_or(range.end);
+    let hash = range.clone().find(|i| clause.at(*i) == "#");
+    // "tag the milk task shopping", "label the passport one travel".
+    let noun = range.clone().find(|i| clause.at(*i) == "one").map(|i| i + 1);
+    let noun = noun.or_else(|| clause.noun_in(range.clone()).filter(|noun| !noun.plural).map(|noun| noun.end));
+    let named = noun.filter(|end| *end < range.end && *end > range.start + 2 && range.end - *end <= 3);
+    let hash = hash.or(named).unwrap_or(range.end);
     command.tags = names(clause, hash..range.end);
     range.start..hash
 }
