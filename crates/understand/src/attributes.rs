@@ -1,6 +1,5 @@
 //! What a task gets beside its title: priority, tags, a description. Takes the tokens that say so.
 
-use crate::phrases::{Meanings, Phrases, meanings, phrases};
 use std::ops::Range;
 
 use model::task::Priority;
@@ -8,6 +7,7 @@ use model::task::Priority;
 use crate::clause::Clause;
 use crate::intent;
 use crate::lexicon;
+use crate::phrases::{Meanings, Phrases, meanings, phrases};
 
 /// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
 const PRIORITIES: &[(Priority, Phrases)] = &[

@@ -174,9 +174,9 @@ fn is_search(clause: &Clause) -> bool {
     const SHOWS: Phrases = phrases!(
         "party | parties | festival | festivals | show | shows | theater | theatre | parade | parades | market | \
          markets | conventions | convention | fireworks | comedy | table for | reserve | divided by | plays | \
-         happenings | exhibit | crawls | stores | events | happening | going on | things to do | anything | \
-         messenger | price | forescast | times | multiplied by | minus | squared | classes | concerts | races | \
-         tournament | sports | festivities | planner | riding"
+         happenings | exhibit | stores | events | happening | going on | things to do | anything | \
+         messenger | price | times | multiplied by | minus | squared | classes | concerts | races | \
+         tournament | sports"
     );
     let place = (clause.start + 1..clause.end)
         .any(|k| matches!(clause.before(k), "in" | "near" | "around") && shape::is_name(clause, k));

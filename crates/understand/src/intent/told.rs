@@ -79,7 +79,8 @@ fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> Act {
     Act::Update(Change::Instead, date, clause.end)
 }
 
-/// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for …".
+/// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for
+/// …".
 pub(super) fn new_value(clause: &Clause, i: usize) -> Guess {
     const FIELDS: Phrases = phrases!(
         "new deadline | new due date | new date | new time | new title | new name | new priority | the deadline | \
