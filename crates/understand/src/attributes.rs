@@ -1,6 +1,5 @@
 //! What a task gets beside its title: priority, tags, a description. Takes the tokens that say so.
 
-use crate::phrases::{Meanings, Phrases, meanings, phrases};
 use std::ops::Range;
 
 use model::task::Priority;
@@ -10,6 +9,7 @@ use crate::details;
 use crate::intent;
 use crate::labels;
 use crate::lexicon;
+use crate::phrases::{Meanings, Phrases, meanings, phrases};
 
 /// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
 const PRIORITIES: &[(Priority, Phrases)] = &[

@@ -162,7 +162,7 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
 /// Where a title may begin: after the words that only lead to it.
 const LEADS: Phrases = phrases!(
     "again to | too | uh | um | er | when i get a chance to | when i have time to | when i can to | to also | \
-     for myself to | myself to | via email to | by email to | via text to | twice to | to remember to | \
+     for myself to | myself to | via email to | by email to | via text to | twice to | \
      not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | \
      that i should | that there is | that there's | that | about | of | regarding | for me to | i need to | \
      i have to | i must | i should | i have | for | on | when it's time to | when it's time for | in order to | \

@@ -1,6 +1,5 @@
 //! Which tasks a list shows: by status, priority, due date, tag, or words to look for. Takes the tokens that say so.
 
-use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use jiff::civil::Date;
@@ -9,6 +8,7 @@ use model::task::Priority;
 use crate::attributes;
 use crate::clause::Clause;
 use crate::dates::{self, Day, Found, Scan};
+use crate::phrases::{Phrases, phrases};
 use crate::reading::{DueFilter, Filter, StatusFilter};
 use crate::spelling::resembles;
 

@@ -60,7 +60,8 @@ fn is_joint(word: &str) -> bool {
     matches!(word, "for" | "to" | "at" | "on" | "called" | "named" | "by" | "from" | "in")
 }
 
-/// Whether what is named at `i` is a thing of a computer, a shop or a phone and no task: "the photo", "my cart", "this file".
+/// Whether what is named at `i` is a thing of a computer, a shop or a phone and no task: "the photo", "my cart",
+/// "this file".
 pub(crate) fn is_thing(clause: &Clause, i: usize) -> bool {
     const THINGS: Phrases = phrases!(
         "photo | photos | picture | pictures | image | images | video | videos | file | files | folder | folders | \

@@ -2,11 +2,11 @@
 //!
 //! "Buy milk and eggs" is one title: an "and" divides only where another command plainly begins after it.
 
-use crate::phrases::{Phrases, phrases};
 use std::ops::Range;
 
 use crate::courtesy;
 use crate::lexicon::{self, Verb};
+use crate::phrases::{Phrases, phrases};
 use crate::tokens::{Kind, Words};
 
 pub(crate) fn clauses(words: &Words) -> Vec<Range<usize>> {

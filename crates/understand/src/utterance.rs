@@ -1,7 +1,7 @@
 //! Turns an utterance into its commands: reads clause by clause, and puts together what belongs together.
 //!
-//! A remark beside a command is no command of its own, but it may say what the command leaves out: its title, which task
-//! it is about, or when.
+//! A remark beside a command is no command of its own, but it may say what the command leaves out: its title, which
+//! task it is about, or when.
 
 use std::ops::Range;
 
@@ -102,8 +102,8 @@ fn is_unnamed(command: &Command) -> bool {
     command.target == Some(Target::It) || command.missing == Some(Missing::Target)
 }
 
-/// Adds a command. A second change of the same task ("… and make it urgent") completes the first, and a clause that says
-/// only when ("Yearly.") the task before it.
+/// Adds a command. A second change of the same task ("… and make it urgent") completes the first, and a clause that
+/// says only when ("Yearly.") the task before it.
 fn add(drafts: &mut Vec<Draft>, mut draft: Draft) {
     if let Some(last) = drafts.last_mut()
         && update::join(&mut last.command, &draft.command)

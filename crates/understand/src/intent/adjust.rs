@@ -44,8 +44,8 @@ fn dated(clause: &Clause, i: usize) -> bool {
     clause.dates.iter().any(ends) || clause.seek(i, change::DISTANCES).is_some()
 }
 
-/// "put off the laundry until Tuesday", "put the laundry off until Tuesday", "pull the release forward to Monday", "roll
-/// my open tasks over to Monday", "hold off on the roast until seven".
+/// "put off the laundry until Tuesday", "put the laundry off until Tuesday", "pull the release forward to Monday",
+/// "roll my open tasks over to Monday", "hold off on the roast until seven".
 fn put_off(clause: &Clause, i: usize) -> Guess {
     const JOINED: Phrases = phrases!(
         "put off | put back | push back | push out | push off | hold off on | hold off | hold off with | set back | \
@@ -118,7 +118,8 @@ fn priority(clause: &Clause, i: usize) -> Guess {
     Some((Act::Update(Change::Priority(priority), about.start, about.end), 0.88))
 }
 
-/// "flag the contract as important", "star the visa task", "put the report at the top priority", "give it high priority".
+/// "flag the contract as important", "star the visa task", "put the report at the top priority", "give it high
+/// priority".
 fn level(clause: &Clause, i: usize) -> Guess {
     let entry = shape::names_entry(clause, i + 1..clause.end)
         || shape::is_definite(clause, i + 1)
@@ -245,7 +246,8 @@ fn set_to(clause: &Clause, i: usize) -> Guess {
     (when && closed && (task || named) && !pointed).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.82))
 }
 
-/// "give the blog post a deadline of Dec 29", "give me another week on the essay", "put a deadline of Sunday on the fence".
+/// "give the blog post a deadline of Dec 29", "give me another week on the essay", "put a deadline of Sunday on the
+/// fence".
 fn given(clause: &Clause, i: usize) -> Guess {
     const DEADLINE: Phrases = phrases!(
         "a deadline of | a due date of | a deadline on | a deadline for | a new deadline of | a new due date of | \

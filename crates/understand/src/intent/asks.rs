@@ -229,8 +229,8 @@ fn caught_up(clause: &Clause, i: usize) -> Option<f64> {
     ((closes(clause, after) || closes(clause, i + n)) && (!vague || clause.date_at(after).is_some())).then_some(0.72)
 }
 
-/// Entries of the list without a word for a task: "the overdue ones", "things due on Saturday", "stuff to do", "everything
-/// tagged garden", "overdue?".
+/// Entries of the list without a word for a task: "the overdue ones", "things due on Saturday", "stuff to do",
+/// "everything tagged garden", "overdue?".
 pub(super) fn entries(clause: &Clause, i: usize) -> bool {
     const LIMITS: Phrases = phrases!(
         "high priority | low priority | medium priority | high prio | low prio | most important | completed | done | \

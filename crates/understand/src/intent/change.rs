@@ -67,7 +67,8 @@ pub(super) fn read(clause: &Clause, i: usize, verb: Verb) -> Guess {
     Some((Act::Update(change, body, clause.end), confidence))
 }
 
-/// "reschedule call bank to Wednesday": such a verb with a new date or a new priority is plain whatever the task is about.
+/// "reschedule call bank to Wednesday": such a verb with a new date or a new priority is plain whatever the task is
+/// about.
 fn is_moved(clause: &Clause, i: usize, verb: Verb) -> bool {
     let later =
         phrases!("postpone | reschedule | push | bump | delay | defer | move | shift | prepone").contains(clause.at(i));

@@ -168,45 +168,54 @@ fn unreminded(clause: &Clause, i: usize) -> Guess {
 
 /// "the gym reminder can go", "both reminders should be dropped", "this one isn't needed".
 fn may_go(clause: &Clause, i: usize) -> Guess {
+    const TAILS: Phrases =
+        phrases!("anymore | any more | now | , | from | after all | so | then | too | - | any longer | again");
+    if i != clause.start && !shape::is_definite(clause, i) {
+        return None;
+    }
+    let Gone { at, end, news } = gone(clause, i + 1)?;
+    let tail = clause.is_spent(end..clause.end) || clause.phrase(end, TAILS).is_some();
+    let entry = shape::names_entry(clause, i..at);
+    let subject = shape::is_definite(clause, i) || matches!(clause.at(i), "everything" | "any");
+    let listed = clause.phrase(end, phrases!("from the list | from my list | from my tasks")).is_some();
+    let asked = clause.asked && !matches!(clause.words.before(i), "could" | "can");
+    let fits = tail && subject && (entry || listed || !news) && at <= i + 9 && !asked && !clause.is_elsewhere();
+    fits.then_some((Act::Delete(i, at), if entry { 0.8 } else { 0.66 }))
+}
+
+/// Words that say that something may go.
+struct Gone {
+    at: usize,
+    end: usize,
+    /// Whether they may be news of the thing itself, such as "the party is off", and not speak of its task.
+    news: bool,
+}
+
+fn gone(clause: &Clause, from: usize) -> Option<Gone> {
     const GO: Phrases = phrases!(
-        "can come off | should come off | can go | should go | must go | has to go | needs to go | isn't needed | \
-         aren't needed | is not needed | are not needed | is no longer needed | are no longer needed | \
-         isn't necessary | is not necessary | is no longer necessary | isn't relevant | is no longer relevant | \
-         isn't useful | isn't happening | is not happening | isn't going to happen | is not going to happen | \
-         won't be necessary | won't be needed | no longer needs doing | doesn't need doing | don't need doing | \
-         needs deleting | needs removing | is obsolete | is irrelevant | is moot | is off | was a mistake | \
-         were a mistake | is a duplicate | fell through | doesn't matter | has been called off"
+        "can come off | should come off | isn't needed | aren't needed | is not needed | are not needed | \
+         is no longer needed | are no longer needed | isn't necessary | is not necessary | is no longer necessary | \
+         isn't relevant | is no longer relevant | isn't useful | isn't happening | is not happening | \
+         isn't going to happen | is not going to happen | won't be necessary | won't be needed | \
+         no longer needs doing | doesn't need doing | don't need doing | needs deleting | needs removing | \
+         is obsolete | were a mistake | is a duplicate | has been called off"
     );
-    const GONE: Phrases =
-        phrases!("deleted | removed | dropped | cleared | scrapped | binned | stopped | cancelled | canceled");
-    // Off by themselves, so they may be news of the thing and not about its task.
     const NEWS: Phrases = phrases!(
         "is off | is moot | can go | has to go | must go | needs to go | should go | doesn't matter | fell through | \
          was a mistake | is irrelevant"
     );
-    if i != clause.start && !shape::is_definite(clause, i) {
-        return None;
+    const DELETED: Phrases =
+        phrases!("deleted | removed | dropped | cleared | scrapped | binned | stopped | cancelled | canceled");
+    const PAST: Phrases = phrases!("is | are | was | were | got | gets | has | have | had | been");
+    if let Some((at, n)) = shape::passive(clause, from, DELETED) {
+        // "should be deleted" is a wish, "was cancelled" is news, "was deleted" is neither.
+        let past = PAST.contains(clause.at(at)) && clause.at(at + 1) != "to";
+        if !past || matches!(clause.before(at + n), "cancelled" | "canceled") {
+            return Some(Gone { at, end: at + n, news: past });
+        }
     }
-    let passive = shape::passive(clause, i + 1, GONE);
-    let modal =
-        |at: usize| !phrases!("is | are | was | were | got | gets | has | have | had | been").contains(clause.at(at));
-    let cancelled = |(at, n): (usize, usize)| matches!(clause.before(at + n), "cancelled" | "canceled");
-    // "was deleted" is past, "should be deleted" is not; "is cancelled" is news.
-    let passive = passive.filter(|said| modal(said.0) || cancelled(*said));
-    let (at, n) = passive.or_else(|| clause.seek(i + 1, GO))?;
-    let tail = clause.is_spent(at + n..clause.end)
-        || clause
-            .phrase(
-                at + n,
-                phrases!("anymore | any more | now | , | from | after all | so | then | too | - | any longer | again"),
-            )
-            .is_some();
-    let entry = shape::names_entry(clause, i..at);
-    let subject = shape::is_definite(clause, i) || clause.phrase(i, phrases!("everything | any")).is_some();
-    let listed = clause.phrase(at + n, phrases!("from the list | from my list | from my tasks")).is_some();
-    let news = clause.phrase(at, NEWS).is_some() || passive.is_some() && !modal(at);
-    let sure = entry || listed || !news;
-    let polite = clause.asked && !matches!(clause.words.before(i), "could" | "can");
-    (tail && subject && sure && at <= i + 9 && !polite && !clause.is_elsewhere())
-        .then_some((Act::Delete(i, at), if entry { 0.8 } else { 0.66 }))
+    let news = clause.seek(from, NEWS);
+    let (at, n) = [news, clause.seek(from, GO)].into_iter().flatten().min_by_key(|(at, _)| *at)?;
+    let news = news.is_some_and(|(first, _)| first == at);
+    Some(Gone { at, end: at + n, news })
 }

@@ -228,8 +228,7 @@ pub(super) fn done(clause: &Clause, i: usize) -> Guess {
             && !shape::is_definite(clause, i + n)
             || matches!(clause.at(i), "completed" | "finished")
                 && clause.noun_at(i + n).is_some_and(|noun| noun.plural);
-        let asked = clause.has(phrases!("remind me | be reminded | it was | amazing | boring | loved it"))
-            || clause.words.at(clause.end) == "?";
+        let asked = clause.has(phrases!("remind me | be reminded | it was")) || clause.words.at(clause.end) == "?";
         let tired = clause.before(i + n) == "with"
             && matches!(clause.at(i), "i'm" | "im" | "i" | "i've")
             && !is_finished_thing(clause, i + n);

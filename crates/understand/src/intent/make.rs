@@ -12,7 +12,10 @@ use crate::update::{Change, tags};
 
 const INSTEAD: Phrases = phrases!("instead of | rather than | instead");
 
+/// "remind me to …", "ping me at 5", "remind Bob about …".
 pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
+    // Verbs that are said of oneself only: "prompt Bob" is something else.
+    const NAGS: Phrases = phrases!("bug | pester | nag | warn | buzz | poke | prompt | prod | hassle");
     let who = clause.at(i + 1);
     let nobody = matches!(who, "to" | "about" | "of" | "that" | "i");
     let me = matches!(who, "me" | "us" | "be" | "myself" | "em" | "mee" | "mr") || nobody;
@@ -20,23 +23,9 @@ pub(super) fn remind(clause: &Clause, i: usize) -> Guess {
         return None;
     }
     let body = i + if me && !nobody { 2 } else { 1 };
-    if matches!(
-        clause.at(i),
-        "alert"
-            | "notify"
-            | "nudge"
-            | "ping"
-            | "bug"
-            | "pester"
-            | "nag"
-            | "warn"
-            | "buzz"
-            | "poke"
-            | "prompt"
-            | "prod"
-            | "hassle"
-    ) && (!me && !matches!(clause.at(i), "alert" | "notify" | "ping" | "nudge") || !can_be_alert(clause, i, me))
-    {
+    let calls = matches!(clause.at(i), "alert" | "notify" | "ping" | "nudge");
+    let nags = NAGS.contains(clause.at(i));
+    if nags && !me || (nags || calls) && !can_be_alert(clause, i, me) {
         return None;
     }
     if asks_back(clause, body) {
@@ -262,29 +251,12 @@ fn created(clause: &Clause, i: usize) -> Guess {
     (named && !scope::is_elsewhere(clause, i + 1)).then_some((Act::Create(Form::Add, i + 1), 0.8))
 }
 
+/// "set a reminder …", "I need a task for …", "give me my list": what is made, or wanted of what there is.
 fn made_of_noun(clause: &Clause, i: usize) -> Guess {
     let noun = clause.noun_in(i + 1..clause.end)?;
     let verb = clause.at(i);
     if matches!(verb, "have" | "need" | "want" | "give" | "send" | "get") && !asks_for_new(clause, i, noun) {
-        let moved = phrases!(
-            "earlier | sooner | later | rather than | instead | flagged | moved | changed | not | to be | to go | \
-             pushed"
-        );
-        if matches!(verb, "need" | "want")
-            && !noun.plural
-            && noun.noun != Noun::List
-            && clause.seek(noun.end, moved).is_some()
-        {
-            return Some((Act::Update(Change::Any, i + 1, clause.end), 0.7));
-        }
-        if let Some((at, _)) = clause
-            .seek(noun.end, phrases!("marked as done | marked done | ticked off | checked off | done"))
-            .filter(|_| matches!(verb, "need" | "want") && !noun.plural)
-        {
-            return Some((Act::Complete(i + 1, at), 0.7));
-        }
-        let asked = matches!(verb, "give" | "send" | "need" | "want") && !scope::is_media(clause);
-        return asked.then_some((Act::List(i + 1), 0.75));
+        return wanted(clause, i, noun);
     }
     if noun.noun == Noun::List {
         return of_list(clause, i, noun);
@@ -306,6 +278,25 @@ fn made_of_noun(clause: &Clause, i: usize) -> Guess {
         return Some((Act::Update(change, i + 1, clause.end), 0.7));
     }
     Some((Act::Create(Form::Make, i + 1), 0.94))
+}
+
+/// "I want the gym reminder earlier", "I need that task ticked off", "give me my reminders": of tasks there are.
+fn wanted(clause: &Clause, i: usize, noun: Named) -> Guess {
+    const CHANGED: Phrases = phrases!(
+        "earlier | sooner | later | rather than | instead | flagged | moved | changed | not | to be | to go | pushed"
+    );
+    const DONE: Phrases = phrases!("marked as done | marked done | ticked off | checked off | done");
+    let verb = clause.at(i);
+    if matches!(verb, "need" | "want") && !noun.plural {
+        if noun.noun != Noun::List && clause.seek(noun.end, CHANGED).is_some() {
+            return Some((Act::Update(Change::Any, i + 1, clause.end), 0.7));
+        }
+        if let Some((at, _)) = clause.seek(noun.end, DONE) {
+            return Some((Act::Complete(i + 1, at), 0.7));
+        }
+    }
+    let asked = matches!(verb, "give" | "send" | "need" | "want") && !scope::is_media(clause);
+    asked.then_some((Act::List(i + 1), 0.75))
 }
 
 /// "give me a reminder", "I need a reminder to …" ask for a new one, "give me my reminders" for those that exist.

@@ -77,40 +77,10 @@ fn errand(clause: &Clause) -> Guess {
 
 /// "gotta wash the car", "tomorrow I have to submit the claims", "…, so I need to apply by July".
 fn duty(clause: &Clause) -> Guess {
-    const DUTIES: Phrases = phrases!(
-        "i must not forget to | i mustn't forget to | mustn't forget to | must not forget to | \
-         i need to remember to | i need to | i have to | i've got to | i've to | ive got to | i got to | i gotta | \
-         i must | i should really | i really should | i should | i ought to | i'd better | i better | i had better | \
-         i'm supposed to | i am supposed to | i'm meant to | i am needing to | i really need to | i really have to | \
-         i still need to | i still have to | i also need to | i also have to | i wanna | i want to | we need to | \
-         we have to | we've got to | we must | we should | we gotta | should really | should | \
-         it is essential that i | it's essential that i | it's important that i | gotta | got to | must | need to | \
-         have to | ned to | i'll need to | i will need to | i'm going to need to | gonna need to | i promised to | \
-         i've promised to | i've been meaning to | i suppose i should | i'm due to | i'll have to | i will have to | \
-         i do need to | i keep forgetting to"
-    );
-    let at = if let Some(n) = clause.phrase(clause.start, DUTIES) {
-        clause.start + n
-    } else if mood::is_need(clause, clause.start) || mood::is_wish(clause, clause.start) {
-        clause.start
-    } else {
-        let (at, n) = clause.seek(clause.start, DUTIES)?;
-        let linked = phrases!(", | so | and | : | ; | . | - | because | as | but | then").contains(clause.before(at));
-        let dated = clause.dates.iter().any(|found| found.tokens.end == at)
-            || clause.phrase(clause.start, phrases!("on my | before i | while i | after i | at some")).is_some();
-        if !linked && !dated && clause.dates.is_empty() {
-            return None;
-        }
-        at + n
-    };
-    let asked = clause.asked
-        || clause.has(phrases!(
-            "you | your | how | what | if i | who | which | whether | where | why | do i | should i | not | tell | \
-             send a"
-        ))
-        || phrases!("text | message | email | ask | do | does | can | if").contains(clause.at(clause.start))
-        || phrases!("is | are | should").contains(clause.at(clause.start))
-            && shape::is_pronoun(clause.at(clause.start + 1));
+    let at = deed_at(clause)?;
+    if asks(clause) || at >= clause.end || !clause.words.is_word(at) {
+        return None;
+    }
     let vague = phrases!(
         "know | find | hear | see | talk | understand | figure | say | be | go | eat | sleep | stop | think | \
          admit | tell | get | have | it | that | this | translate | convert | use | learn | pee | listen | watch | \
@@ -128,13 +98,50 @@ fn duty(clause: &Clause) -> Guess {
     let service =
         phrases!("rent | fly | apply | report | share | purchase | locate | roll | reserve | order | pay my | book")
             .contains(clause.at(at));
-    let fits = at < clause.end && !asked && plain && object && clause.words.is_word(at);
     let abroad = (other || service) && !(timed && (late || clause.has(BOOKED)));
     let wished = clause.before(at) == "wanna" || mood::is_wish(clause, at) && !mood::is_need(clause, at);
-    if !fits || abroad || wished && !late {
+    if !plain || !object || abroad || wished && !late {
         return None;
     }
     Some((Act::Create(Form::Rest, at), if timed { 0.6 } else { command::NEED }))
+}
+
+/// Where what has to be done begins: after "I have to" and its like.
+fn deed_at(clause: &Clause) -> Option<usize> {
+    const DUTIES: Phrases = phrases!(
+        "i must not forget to | i mustn't forget to | mustn't forget to | must not forget to | \
+         i need to remember to | i need to | i have to | i've got to | i've to | ive got to | i got to | i gotta | \
+         i must | i should really | i really should | i should | i ought to | i'd better | i better | i had better | \
+         i'm supposed to | i am supposed to | i'm meant to | i am needing to | i really need to | i really have to | \
+         i still need to | i still have to | i also need to | i also have to | i wanna | i want to | we need to | \
+         we have to | we've got to | we must | we should | we gotta | should really | should | \
+         it is essential that i | it's essential that i | it's important that i | gotta | got to | must | need to | \
+         have to | ned to | i'll need to | i will need to | i'm going to need to | gonna need to | i promised to | \
+         i've promised to | i've been meaning to | i suppose i should | i'm due to | i'll have to | i will have to | \
+         i do need to | i keep forgetting to"
+    );
+    if let Some(n) = clause.phrase(clause.start, DUTIES) {
+        return Some(clause.start + n);
+    }
+    if mood::is_wish(clause, clause.start) {
+        return Some(clause.start);
+    }
+    let (at, n) = clause.seek(clause.start, DUTIES)?;
+    let linked = phrases!(", | so | and | : | ; | . | - | because | as | but | then").contains(clause.before(at));
+    let led = clause.phrase(clause.start, phrases!("on my | before i | while i | after i | at some")).is_some();
+    (linked || led || !clause.dates.is_empty()).then_some(at + n)
+}
+
+/// Whether a duty is only asked or talked about.
+fn asks(clause: &Clause) -> bool {
+    clause.asked
+        || clause.has(phrases!(
+            "you | your | how | what | if i | who | which | whether | where | why | do i | should i | not | tell | \
+             send a"
+        ))
+        || phrases!("text | message | email | ask | do | does | can | if").contains(clause.at(clause.start))
+        || phrases!("is | are | should").contains(clause.at(clause.start))
+            && shape::is_pronoun(clause.at(clause.start + 1))
 }
 
 /// "rotate the mattress on the first of the month", "team lunch Dec 23 12:30", "ship the parcel #errands": something
@@ -154,7 +161,7 @@ fn plan(clause: &Clause) -> Guess {
     }
     let tagged = (i..clause.end).any(|k| clause.at(k) == "#" && clause.words.touches_next(k));
     let urgent = (i..clause.end).any(|k| attributes::priority_at(clause, k).is_some());
-    let timed = clause.dates.iter().any(is_plan);
+    let timed = !clause.dates.is_empty();
     let spent = clause.dates.iter().map(|found| found.tokens.len()).sum::<usize>() >= long;
     if !timed && !tagged && !urgent && !told || spent || speaks(clause, from) || is_search(clause) {
         return None;
@@ -167,20 +174,15 @@ fn is_search(clause: &Clause) -> bool {
     const SHOWS: Phrases = phrases!(
         "party | parties | festival | festivals | show | shows | theater | theatre | parade | parades | market | \
          markets | conventions | convention | fireworks | comedy | table for | reserve | divided by | plays | \
-         happenings | exhibit | crawls | stores | events | happening | going on | things to do | anything | \
-         messenger | price | forescast | times | multiplied by | minus | squared | classes | concerts | races | \
-         tournament | sports | festivities | planner | riding"
+         happenings | exhibit | stores | events | happening | going on | things to do | anything | \
+         messenger | price | times | multiplied by | minus | squared | classes | concerts | races | \
+         tournament | sports"
     );
     let place = (clause.start + 1..clause.end)
         .any(|k| matches!(clause.before(k), "in" | "near" | "around") && shape::is_name(clause, k));
     let asked =
         (clause.opening..clause.start).any(|k| matches!(clause.words.at(k), "you" | "can" | "could" | "do" | "u"));
     place || asked || clause.has(SHOWS)
-}
-
-/// Whether the date is one that things are planned for, and not just "now".
-fn is_plan(found: &crate::dates::Found) -> bool {
-    !found.tokens.is_empty()
 }
 
 /// "for tomorrow: …", "due Thursday: …", "one thing for tomorrow: …".

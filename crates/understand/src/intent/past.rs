@@ -18,8 +18,8 @@ pub(super) fn is_chore(word: &str) -> bool {
          proofread | revised | practised | practiced | rehearsed | groomed | bathed | brushed | exchanged | recycled | \
          drained | sharpened | oiled | greased | inspected | serviced | spoke | talked | hovered | stripped | sewed | \
          hemmed | bled | glued | sanded | varnished | drilled | unclogged | unblocked | stocked | restocked | \
-         thanked | messaged | pinged | nailed | smashed | crushed | aced | completed | ticked | posted | rotated | \
-         waxed | shredded | laundered | hoovered | chased | insured | measured | mended | stitched"
+         thanked | messaged | pinged | nailed | smashed | crushed | aced | completed | ticked | rotated | \
+         waxed | shredded | laundered | chased | insured | measured | mended | stitched"
     );
     CHORES.contains(word)
 }
@@ -76,7 +76,7 @@ fn is_no_deed(word: &str) -> bool {
          pushed | need | feed | bed | red | speed | seed | indeed | hundred | weed | updated | renamed | expected | \
          planned | failed | laughed | cried | died | walked | guessed | figured | remembered | reminded | mentioned | \
          explained | believed | appreciated | preferred | followed | searched | dreamed | travelled | traveled | \
-         arrived | called | scheduled | wanted | extended | located | retired | divorced | graduated | joined | invited"
+         arrived | called | scheduled | extended | located | retired | divorced | graduated | joined | invited"
     )
     .contains(word)
 }

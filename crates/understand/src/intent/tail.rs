@@ -66,7 +66,7 @@ fn completed(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     let off = usize::from(matches!(clause.at(from + 1), "off" | "out"));
     let pointed = verb.then(|| shape::pointer(clause, from + 1 + off)).flatten().filter(|n| {
         let after = from + 1 + off + n;
-        ends(clause, after) && !(clause.at(from) == "strike" || clause.at(from) == "scratch") && !is_back(clause, after)
+        ends(clause, after) && !matches!(clause.at(from), "strike" | "scratch")
     });
     if !stated && pointed.is_none() || clause.asked && !clause.has(phrases!("you")) {
         return None;
@@ -77,10 +77,6 @@ fn completed(clause: &Clause, said: &Range<usize>, from: usize) -> Guess {
     };
     let about = about.filter(|about| !about.is_empty()).unwrap_or(from + 1..from + 2);
     Some((Act::Complete(about.start, about.end), if pointed.is_some() { 0.88 } else { 0.75 }))
-}
-
-fn is_back(clause: &Clause, i: usize) -> bool {
-    clause.at(i) == "back"
 }
 
 /// "the fence doesn't need a due date, remove it".

@@ -79,7 +79,8 @@ fn update_at(date: usize, about: Range<usize>, clause: &Clause) -> Act {
     Act::Update(Change::Instead, date, clause.end)
 }
 
-/// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for …".
+/// "new deadline for the essay is monday", "the title should be …", "report, new due date Friday", "one more day for
+/// …".
 pub(super) fn new_value(clause: &Clause, i: usize) -> Guess {
     const FIELDS: Phrases = phrases!(
         "new deadline | new due date | new date | new time | new title | new name | new priority | the deadline | \
@@ -169,6 +170,29 @@ fn to_date(clause: &Clause, i: usize) -> Guess {
 
 /// "the vet is now on Friday", "the interview has been moved to …", "the laundry can wait until Sunday".
 fn stated(clause: &Clause, i: usize) -> Guess {
+    const OPENERS: Phrases = phrases!(
+        "what | which | when | who | how | if | is | are | do | does | i | we | you | he | she | they | there | \
+         there's | why | where | it's | tell | show | tomorrow | today | tonight | nothing | here"
+    );
+    if OPENERS.contains(clause.at(i))
+        || clause.asked && !matches!(clause.words.before(i), "could" | "can")
+        || verb_at(clause, i).is_some() && !shape::is_definite(clause, i)
+    {
+        return None;
+    }
+    let entry = shape::names_entry(clause, i..clause.end.min(i + 9));
+    let definite = shape::is_definite(clause, i) || entry;
+    if clause.is_elsewhere() || !definite && clause.is_foreign() {
+        return None;
+    }
+    match moved_at(clause, i) {
+        Some((at, n)) => moved(clause, i, at..at + n, definite, entry),
+        None => shall_be(clause, i, definite, entry),
+    }
+}
+
+/// Where the words of a move stand, and their length.
+fn moved_at(clause: &Clause, i: usize) -> Option<(usize, usize)> {
     const MOVED: Phrases = phrases!(
         "can wait | will have to wait | has to wait | needs to wait | can be done | moves | has moved | has changed | \
          has switched | needs to move | has to move | should move | is better | would be better | is due | are due | \
@@ -179,40 +203,36 @@ fn stated(clause: &Clause, i: usize) -> Guess {
         "moved | pushed | changed | rescheduled | postponed | shifted | brought forward | bumped | delayed | \
          extended | switched | set"
     );
+    let moved = shape::passive(clause, i + 1, CHANGED).or_else(|| clause.seek(i + 1, MOVED));
+    moved.filter(|(at, _)| *at <= i + 9)
+}
+
+/// "the interview has been moved to Friday": what moves needs a new date.
+fn moved(clause: &Clause, i: usize, said: Range<usize>, definite: bool, entry: bool) -> Guess {
+    let at = said.start;
+    // "is due Friday" may be no change at all.
+    let weak = matches!(clause.at(at + 1), "due") || matches!(clause.at(at), "will" | "comes");
+    let new = clause.has(phrases!("now | instead | not | rather than | no longer"))
+        || entry
+        || matches!(clause.at(at), "can" | "should");
+    let dated = clause.dates.iter().any(|found| found.tokens.end > said.end)
+        || clause.seek(said.end, super::change::DISTANCES).is_some();
+    let fits = dated && (!weak || new && definite) && clause.at(said.end) != "every";
+    fits.then_some((Act::Update(Change::Replace(at), i, clause.end), 0.7))
+}
+
+/// "the vet is now on Friday", "the report should be high priority".
+fn shall_be(clause: &Clause, i: usize, definite: bool, entry: bool) -> Guess {
     const SHALL: Phrases = phrases!(
         "should be | should have been | needs to be | has to be | ought to be | must be | is supposed to be | \
          is meant to be | should now be | is now | are now | is | are | was meant to be | should say | should read | \
          should be called | should be named | needs a | needs | gets | 's now | should have | isn't | is not | \
          is no longer"
     );
-    const OPENERS: Phrases = phrases!(
-        "what | which | when | who | how | if | is | are | do | does | i | we | you | he | she | they | there | \
-         there's | why | where | it's | tell | show | tomorrow | today | tonight | nothing | here"
-    );
-    if OPENERS.contains(clause.at(i))
-        || clause.asked && clause.words.before(i) != "could" && clause.words.before(i) != "can"
-        || verb_at(clause, i).is_some() && !shape::is_definite(clause, i)
-    {
-        return None;
-    }
-    let entry = shape::names_entry(clause, i..clause.end.min(i + 9));
-    let definite = shape::is_definite(clause, i) || entry;
-    let other = clause.is_elsewhere() || !definite && clause.is_foreign();
-    let moved = shape::passive(clause, i + 1, CHANGED).or_else(|| clause.seek(i + 1, MOVED));
-    if let Some((at, n)) = moved.filter(|(at, _)| *at <= i + 9) {
-        let due = matches!(clause.at(at + 1), "due") || matches!(clause.at(at), "will" | "comes");
-        let new = clause.has(phrases!("now | instead | not | rather than | no longer"))
-            || entry
-            || matches!(clause.at(at), "can" | "should");
-        let dated = clause.dates.iter().any(|found| found.tokens.end > at + n)
-            || clause.seek(at + n, super::change::DISTANCES).is_some();
-        let fits = dated && !other && (!due || new && definite) && clause.at(at + n) != "every";
-        return fits.then_some((Act::Update(Change::Replace(at), i, clause.end), 0.7));
-    }
     let (at, n) = clause.seek(i + 1, SHALL).filter(|(at, _)| *at <= i + 8)?;
     let after = at + n;
     let is = matches!(clause.at(at), "is" | "are" | "isn't");
-    if other || !definite && is {
+    if !definite && is {
         return None;
     }
     if let Some(guess) = valued(clause, i, at, after) {
