@@ -212,8 +212,10 @@ pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option
     const REASON: Phrases = phrases!("because of | because | cuz | cause | since i | 'cause");
     let mut places = if clause.has(details::SIGNS) { from + 1..to } else { to..to };
     let led = places.find_map(|i| Some((i, details::lead(clause, i, from)? - i)));
-    let said =
-        clause.seek(from + 1, EXPLICIT).filter(|(at, n)| at + n < to && led.is_none_or(|(first, _)| *at < first));
+    // "read the description of the flat" is a title.
+    let thing = |at: usize, n: usize| n == 1 && (lexicon::is_article(clause.before(at)) || clause.at(at + n) == "of");
+    let fits = |at: usize, n: usize| at + n < to && led.is_none_or(|(first, _)| at < first) && !thing(at, n);
+    let said = clause.seek(from + 1, EXPLICIT).filter(|(at, n)| fits(*at, *n));
     let (at, n, whole) = match said.or(led) {
         Some((at, n)) => (at, n, true),
         None => match clause.seek(from + 1, REASON).filter(|(at, n)| at + n < to) {

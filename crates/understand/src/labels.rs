@@ -74,8 +74,7 @@ fn filed(clause: &Clause, at: usize) -> Option<usize> {
 /// "mark it as health", "make it a work task": only what is plainly a tag.
 fn marked(clause: &Clause, at: usize, linked: bool) -> Option<usize> {
     const MARKED: Phrases = phrases!(
-        "mark it as | mark it | mark as | mark this as | make it | make this | set it as | it's | it is | this is | \
-         put it in | put it with | file it in | it's for | this is for"
+        "mark it as | mark it | mark as | mark this as | make it | make this | set it as | it's | it is | this is | it's for | this is for"
     );
     let at = at + clause.phrase(at, MARKED).filter(|_| linked)?;
     let at = at + usize::from(lexicon::is_article(clause.at(at)));

@@ -25,6 +25,7 @@ fn tags_have_many_leads() {
         ("add ring the surveyor [house]", "ring the surveyor", vec!["house"]),
         ("#school return the atlas by friday", "return the atlas", vec!["school"]),
         ("add buy socks under shopping", "buy socks", vec!["shopping"]),
+        ("add fetch the pram and put it in the car", "fetch the pram and put it in the car", vec![]),
         ("add sweep under the sofa", "sweep under the sofa", vec![]),
         ("add order name tags for the fair", "order name tags for the fair", vec![]),
     ] {
@@ -47,6 +48,7 @@ fn notes_have_many_leads() {
         ("add visit the bank. The note should say ask for Ivy", "visit the bank", Some("ask for Ivy")),
         ("add visit the bank, memo: ask for Ivy", "visit the bank", Some("ask for Ivy")),
         ("add write a thank you note to Ivy", "write a thank you note to Ivy", None),
+        ("add read the description of the flat", "read the description of the flat", None),
         ("add rewrite the job description", "rewrite the job description", None),
     ] {
         assert_eq!(new(text, title).description.as_deref(), note, "{text}");
