@@ -2,6 +2,8 @@
 //!
 //! `cargo test -p understand --test utterances -- --nocapture` prints the figures.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
