@@ -1,4 +1,4 @@
-//! Tags that are said in words: "file it under taxes", "category: health", "a work task", "[home]".
+//! Tags that are said in words: "file it under taxes", "category: health", "a work task", "\[home\]".
 //!
 //! Nothing here takes a token: it says where the names begin, or what the name is and where it ends.
 
@@ -129,7 +129,7 @@ pub(crate) fn name(clause: &Clause, at: usize) -> String {
     name.to_owned()
 }
 
-/// A tag that ends what is said: "to the errands tag", ", freelance tag", "under errands", "[home]", "@work". The name
+/// A tag that ends what is said: "to the errands tag", ", freelance tag", "under errands", "\[home\]", "@work". The name
 /// and where it ends.
 pub(crate) fn closing(clause: &Clause, i: usize, to: usize) -> Option<(String, usize)> {
     let closed = |end: usize| clause.is_spent(end..to) || matches!(clause.at(end), "," | ";" | "." | "(");

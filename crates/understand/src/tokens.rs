@@ -246,6 +246,9 @@ impl Lexer<'_> {
         if rest.get(letters).is_none_or(|byte| *byte == b' ') {
             return self.push(Kind::Word, start, end, start..end, true);
         }
+        if let Some(end) = self.text.get(start..).and_then(address).map(|length| start + length) {
+            return self.push(Kind::Word, start, end, start..end, false);
+        }
         // Whether it stands in the lower case of the text as it has to be.
         let mut plain = true;
         loop {
@@ -328,6 +331,16 @@ impl Lexer<'_> {
     }
 }
 
+/// The length of the address of a page that a text begins with.
+fn address(text: &str) -> Option<usize> {
+    let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    if !["http://", "https://", "www."].into_iter().any(begins) {
+        return None;
+    }
+    let whole = text.split(char::is_whitespace).next().unwrap_or_default();
+    Some(whole.trim_end_matches(|c: char| ".,;:!?)]>'\"”’»".contains(c)).len()).filter(|length| *length > 4)
+}
+
 fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '’' | '‘' | '`')
 }
@@ -370,6 +383,8 @@ mod tests {
         assert_eq!(cut("say \"add milk\" now"), ["say", "\"add milk\"", "now"]);
         assert_eq!(cut("rename 'buy milk' to 'Bob's milk'"), ["rename", "'buy milk'", "to", "'Bob's milk'"]);
         assert_eq!(cut("«ab» “c d”"), ["«ab»", "“c d”"]);
+        assert_eq!(cut("see https://a.example/b?c=1#d."), ["see", "https://a.example/b?c=1#d", "."]);
+        assert_eq!(cut("(WWW.Ä.example)"), ["(", "WWW.Ä.example", ")"]);
         assert_eq!(cut("twenty-two 🎂 牛乳を買う"), ["twenty-two", "🎂", "牛乳を買う"]);
         assert_eq!(cut("at 5 p.m. sharp"), ["at", "5", "p.m.", "sharp"]);
         assert_eq!(Words::new("5 P.M.").at(1), "pm");

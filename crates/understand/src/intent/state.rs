@@ -173,7 +173,7 @@ pub(super) fn deed(clause: &Clause, i: usize) -> Guess {
         .then_some((Act::Complete(object, before_comma(clause, object)), if sure { 0.68 } else { 0.62 }))
 }
 
-/// "done!", "yep did it", "finished": of the task in hand. "DONE - call the lawyer", "[x] book flights", "essay ✔".
+/// "done!", "yep did it", "finished": of the task in hand. "DONE - call the lawyer", "\[x\] book flights", "essay ✔".
 pub(super) fn alone(clause: &Clause, i: usize) -> Guess {
     const ALONE: Phrases = phrases!(
         "done | all done | finished | completed | did it | did that | i did it | i did that | done it | \
