@@ -120,5 +120,7 @@ fn the_guide_shows_what_is_printed() {
     let (options, text) = command.split_once(" \"").unwrap();
     let arguments: Vec<_> =
         ["understand"].into_iter().chain(options.split(' ')).chain([text.trim_end_matches('"')]).collect();
-    assert_eq!(home().run(&arguments).ok(), shown.split_once("```").unwrap().0);
+    // How likely it is changes whenever the weights are learnt again.
+    let told = |text: &str| text.lines().map(|line| line.split(" (0.").next().unwrap().to_owned()).collect::<Vec<_>>();
+    assert_eq!(told(&home().run(&arguments).ok()), told(shown.split_once("```").unwrap().0));
 }
