@@ -9,6 +9,7 @@ mod confirm;
 mod context;
 mod event;
 mod log;
+pub mod models;
 pub mod offline;
 mod run;
 mod screen;

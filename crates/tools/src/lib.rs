@@ -6,6 +6,7 @@
 
 pub mod answer;
 pub mod catalog;
+pub mod foreign;
 pub mod held;
 pub mod mcp;
 pub mod record;

@@ -1,0 +1,5 @@
+//! The models that can be asked.
+
+pub mod choice;
+
+pub use choice::{Choice, Provider};

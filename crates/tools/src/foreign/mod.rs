@@ -1,0 +1,5 @@
+//! MCP servers of others, whose tools the assistant uses beside our own.
+
+pub mod settings;
+
+pub use settings::{Era, Settings, Transport};
