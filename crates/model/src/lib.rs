@@ -4,6 +4,7 @@
 //! Pure: nothing here waits, reads a file, opens a socket or takes the time by itself. A value of one of these types
 //! is valid; what comes from outside is a draft until its `check` has said so, with every violation at once.
 
+pub mod breaker;
 pub mod clock;
 pub mod conversation;
 pub mod due;

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use model::breaker::{Change, State};
 use model::redact::redact;
 use serde_json::Value;
 
@@ -42,6 +43,23 @@ pub fn result(tool: &str, success: bool, text: &str) {
         let result_preview = preview(text);
         tracing::info!(event = "mcp_tool_result", tool_name = tool, success, result_preview);
     }
+}
+
+/// A breaker has changed its state (RES-1).
+pub fn breaker(change: &Change) {
+    let Change { service, old, new, failure_count, threshold, last_error } = change;
+    let last_error = redact(last_error.as_deref().unwrap_or_default());
+    if *new == State::Open {
+        tracing::warn!(event = "circuit_breaker_opened", service = &**service, failure_count, threshold);
+    }
+    tracing::warn!(
+        event = "circuit_breaker_state_change",
+        service = &**service,
+        old_state = old.as_str(),
+        new_state = new.as_str(),
+        failure_count,
+        last_error = start(&last_error, PREVIEW),
+    );
 }
 
 fn preview(text: &str) -> String {
