@@ -119,7 +119,14 @@ fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, log: &
             }
             log.set_level(new.log_level);
             // The guard belongs to the address that is in use.
-            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server });
+            let settings = server::Settings { loopback_only: old.server.loopback_only, ..new.server };
+            match wire::models() {
+                Ok(models) => app.reload(settings, models),
+                Err(error) => {
+                    let mistakes = format!("{error:#}");
+                    return tracing::error!(event = "configuration_rejected", mistakes);
+                }
+            }
             tracing::info!(event = "configuration_reloaded");
         }
         Err(mistakes) => {

@@ -3,3 +3,7 @@
 pub mod settings;
 
 pub use settings::{Era, Settings, Transport};
+
+/// A tool of somebody else.
+#[derive(Debug)]
+pub(crate) struct Foreign {}
