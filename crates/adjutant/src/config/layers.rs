@@ -41,12 +41,19 @@ pub(crate) enum Value {
 }
 
 /// The values that were given, by setting; later layers have replaced earlier ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Layers {
     pub(crate) file: Option<PathBuf>,
     pub(crate) values: BTreeMap<&'static str, (Value, Origin)>,
     /// As they stand in the file; nothing else adds to them.
     pub(crate) mcp_servers: Vec<Entry>,
+}
+
+/// Without the values: a variable may hold a secret where a reference was wanted.
+impl fmt::Debug for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layers").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 impl Layers {

@@ -187,27 +187,30 @@ fn fallback(reader: &mut Reader<'_>, first: &Chosen, entry: &str) -> Option<Chos
     let provider = parse_provider(provider.trim());
     let name = name.map(|name| name.trim().to_owned());
     let origin = reader.origin("model.fallback");
-    match (provider, name) {
-        (Some(Provider::Offline), None) => Some(Chosen::offline(origin)),
-        // The same server, and whatever is needed to be let in, with another model.
-        (Some(provider), name) if provider == first.choice.provider && name.as_deref() != Some("") => {
-            let default = default_name(provider, reader.variables).unwrap_or(&first.choice.name);
-            let name = name.unwrap_or_else(|| default.to_owned());
-            let source = Source { origin, key: first.source.key.clone() };
-            Some(Chosen { choice: Choice { name, ..first.choice.clone() }, source })
-        }
-        (Some(provider), name) if provider != Provider::Offline && name.as_deref() != Some("") => {
-            Wanted { provider, name, origin, setting: "model.fallback", is_first: false }.find(reader)
-        }
-        _ => {
-            let message = format!(
-                "every entry of model.fallback must be offline, a provider such as openai, or one with its model such \
-                 as openai:gpt-4o, not '{entry}'"
-            );
-            reader.mistake("model.fallback", message);
-            None
-        }
+    let fits = match (provider, &name) {
+        (Some(Provider::Offline), name) => name.is_none(),
+        (Some(_), name) => name.as_deref() != Some(""),
+        (None, _) => false,
+    };
+    let Some(provider) = provider.filter(|_| fits) else {
+        let message = format!(
+            "every entry of model.fallback must be offline, a provider such as openai, or one with its model such as \
+             openai:gpt-4o, not '{entry}'"
+        );
+        reader.mistake("model.fallback", message);
+        return None;
+    };
+    if provider == Provider::Offline {
+        return Some(Chosen::offline(origin));
     }
+    if provider != first.choice.provider {
+        return Wanted { provider, name, origin, setting: "model.fallback", is_first: false }.find(reader);
+    }
+    // The same server, and whatever is needed to be let in, with another model.
+    let default = default_name(provider, reader.variables).unwrap_or(&first.choice.name);
+    let name = name.unwrap_or_else(|| default.to_owned());
+    let source = Source { origin, key: first.source.key.clone() };
+    Some(Chosen { choice: Choice { name, ..first.choice.clone() }, source })
 }
 
 /// A model that is to be reached, before its key and address are known.
