@@ -143,7 +143,7 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
         Some(_) => output::say("  database   PostgreSQL")?,
         None => output::say(&format!("  database   SQLite in {}", config.data_dir.display()))?,
     }
-    output::say("  model      offline, built in: no key and no network needed")?;
+    output::say(&format!("  model      {}", config.model_line()))?;
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),
         None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),
