@@ -119,14 +119,14 @@ fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, log: &
             }
             log.set_level(new.log_level);
             // The guard belongs to the address that is in use.
-            let settings = server::Settings { loopback_only: old.server.loopback_only, ..new.server };
-            match wire::models() {
-                Ok(models) => app.reload(settings, models),
+            let models = match wire::models(&new) {
+                Ok(models) => models,
                 Err(error) => {
                     let mistakes = format!("{error:#}");
                     return tracing::error!(event = "configuration_rejected", mistakes);
                 }
-            }
+            };
+            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, models);
             tracing::info!(event = "configuration_reloaded");
         }
         Err(mistakes) => {

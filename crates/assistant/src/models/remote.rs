@@ -14,6 +14,7 @@ use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, Headers, ModelIden, ServiceTarget};
 use model::Clock;
 use model::breaker::{Breaker, Breakers, Pass, Rules};
+use model::redact::{Redactor, What};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -41,6 +42,8 @@ pub struct Remote {
     options: ChatOptions,
     breaker: Arc<Breaker>,
     clock: Clock,
+    /// Providers repeat the key that they do not like.
+    redactor: Redactor,
     /// Whether the model does not take a temperature.
     without_temperature: AtomicBool,
     offered: Mutex<Offered>,
@@ -90,8 +93,11 @@ impl Remote {
             options = options.with_extra_headers(headers(&choice));
         }
         let breaker = breakers.of(&label, Rules::MODEL);
+        let secrets = choice.key.iter().chain(choice.headers.iter().map(|(_, value)| value));
+        let redactor = Redactor::new(What::default()).with_known(secrets.map(|secret| secret.expose_secret().to_owned()));
+        let without_temperature = AtomicBool::new(false);
         let offered = Mutex::default();
-        Ok(Self { label, choice, client, target, options, breaker, clock, without_temperature: false.into(), offered })
+        Ok(Self { label, choice, client, target, options, breaker, clock, redactor, without_temperature, offered })
     }
 
     fn offered(&self) -> MutexGuard<'_, Offered> {
@@ -124,8 +130,7 @@ impl Remote {
         let mut offered = self.offered();
         for name in names {
             log::set_aside(&self.label, name, reason);
-            let reason = model::redact::redact(reason).into_owned();
-            offered.set_aside.push((name.clone(), reason));
+            offered.set_aside.push((name.clone(), reason.to_owned()));
         }
         offered.from = None;
     }
@@ -182,6 +187,12 @@ impl Remote {
         }
     }
 
+    fn fault(&self, error: &genai::Error, tools: &[GenaiTool]) -> Fault {
+        let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let fault = Fault::of(error, &names, self.clock.now());
+        Fault { message: self.redactor.text(&fault.message).into_owned(), ..fault }
+    }
+
     /// Makes the request and waits for the first thing that the model says.
     async fn first(
         &self,
@@ -189,8 +200,7 @@ impl Remote {
         tools: &[GenaiTool],
         until: Instant,
     ) -> Result<(ChatStreamEvent, ChatStream), Fault> {
-        let names = || tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>();
-        let fault = |error: &genai::Error| Fault::of(error, &names(), self.clock.now());
+        let fault = |error: &genai::Error| self.fault(error, tools);
         let mut options = self.options.clone();
         if self.without_temperature.load(Ordering::Relaxed) {
             options.temperature = None;
@@ -252,7 +262,7 @@ impl Remote {
                 Some(Ok(ChatStreamEvent::End(end))) => Some((self.ended(opened, end), None)),
                 Some(Ok(_)) => Some((Vec::new(), Some(opened))),
                 Some(Err(error)) => {
-                    let fault = Fault::of(&error, &[], self.clock.now());
+                    let fault = self.fault(&error, &[]);
                     Some((vec![Err(opened.attempt.failed(fault.message))], None))
                 }
                 None => Some((vec![Err(opened.attempt.failed("the answer was cut off".to_owned()))], None)),
