@@ -294,7 +294,7 @@ impl Wanted {
             let Known { keys, .. } = known(self.provider);
             // OpenAI's key is not for whatever server was configured: it goes with OPENAI_BASE_URL alone.
             let is_foreign = self.provider == Provider::OpenAiCompatible
-                && !base.is_some_and(|origin| *origin == Origin::Variable("OPENAI_BASE_URL".to_owned()));
+                && base.is_none_or(|origin| *origin != Origin::Variable("OPENAI_BASE_URL".to_owned()));
             match reader.variables.first(keys).filter(|_| !is_foreign) {
                 Some((variable, key)) => (key.into(), format!("env:{variable}"), Origin::Variable(variable.to_owned())),
                 None if self.provider == Provider::OpenAiCompatible => return None,

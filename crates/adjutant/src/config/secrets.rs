@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 use model::redact::{Redactor, What};
 use reqwest::header::{HeaderName, HeaderValue};
@@ -62,8 +63,8 @@ pub(crate) fn inline(name: &str) -> String {
 
 /// Whether a value written out in the file is a secret, by its name or by its looks.
 pub(crate) fn is_inline_secret(sounds_secret: bool, value: &str) -> bool {
-    let only_secrets = What { secrets: true, emails: false };
-    !is_reference(value) && (sounds_secret || Redactor::new(only_secrets).text(value) != value)
+    static LOOKS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: true, emails: false }));
+    !is_reference(value) && (sounds_secret || LOOKS.text(value) != value)
 }
 
 /// Whether a variable of this name is a secret.

@@ -329,7 +329,8 @@ fn every_mistake_is_told_where_it_stands() {
     let entry = "adjutant.toml:2: every entry of model.fallback must be offline, a provider such as openai, or one with \
                  its model such as openai:gpt-4o, not ";
     let form = "adjutant.toml:3: every entry of model.headers must be \"Name: value\" or \"Name: env:VARIABLE\"";
-    let cases: &[(&str, &[(&str, &str)], &[&str])] = &[
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: &[Case<'_>] = &[
         (
             "provider = \"gemni\"",
             &[GEMINI],
