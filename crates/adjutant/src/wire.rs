@@ -59,6 +59,5 @@ pub(crate) async fn app(config: &Config, settings: server::Settings) -> anyhow::
 pub(crate) fn models(config: &Config) -> anyhow::Result<Models> {
     let clock = Clock::system();
     let breakers = Breakers::new(clock.clone(), tools::record::breaker);
-    assistant::models::all(config.models.clone(), &breakers, &clock)
-        .context("failed to prepare the models")
+    assistant::models::all(config.models.clone(), &breakers, &clock).context("failed to prepare the models")
 }

@@ -2,6 +2,7 @@
 //! enforced here, whatever the model does.
 
 mod release;
+mod thoughts;
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +15,13 @@ use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Spec, Specs, Toolbox
 use understand::Intent;
 
 use crate::confirm::{self, Reply};
-use crate::screen::{Screen, screened, without_ids};
+use crate::screen::{Screen, without_ids};
 use crate::{AgentContext, Call, ChatModel, Delta, ErrorType, Event, Models, Prompt, Request, Status, Step, Usage};
 use crate::{log, wording};
+use thoughts::Thoughts;
 
 /// The longest arguments that a model may send, in bytes.
 const MAX_ARGUMENTS: usize = 64 * 1024;
-/// How much reasoning of one turn is passed on, in bytes.
-const MAX_THINKING: usize = 20_000;
 /// What is kept of the time for a model that is asked when another has failed.
 const RESERVE: Duration = Duration::from_secs(5);
 /// How many tasks of a list are kept in the record of a call.
@@ -141,6 +141,7 @@ impl AgentRunner {
             toolbox,
             watch,
             screen: Screen::default(),
+            thoughts: Thoughts::default(),
             records: Vec::new(),
             calls: 0,
             released: false,
@@ -174,6 +175,7 @@ struct Run<'a, 'b> {
     toolbox: &'a mut Toolbox<'b>,
     watch: &'a mut (dyn FnMut(Event) + Send),
     screen: Screen,
+    thoughts: Thoughts,
     records: Vec<ToolCall>,
     /// Calls so far, those that were held included.
     calls: usize,
@@ -213,7 +215,6 @@ impl Run<'_, '_> {
         }
         (self.watch)(Event::Thinking { content: thought });
         let mut steps: Vec<Step> = Vec::new();
-        let mut thinking = 0;
         let specs = self.specs.clone();
         let mut at = 0;
         while let Some(model) = models.get(at) {
@@ -223,7 +224,7 @@ impl Run<'_, '_> {
             let until = self.until(next.is_some());
             let (context, request) = (self.context, self.request);
             let prompt = Prompt { context, request, tools: &specs, steps: &steps, until };
-            let mut step = match self.listen(model, prompt, &mut thinking).await {
+            let mut step = match self.listen(model, prompt).await {
                 Ok(Said::End) => return Ok(self.end()),
                 Ok(Said::Calls(step)) => step,
                 Err(broken) if broken.error_type != ErrorType::ModelUnavailable => return Ok(self.break_off(broken)),
@@ -268,11 +269,8 @@ impl Run<'_, '_> {
         // What was said so far stays said; the answer begins on a line of its own.
         let rest = self.screen.finish();
         self.tell(rest);
-        if !self.screen.text().is_empty() && !self.screen.text().ends_with('\n') {
-            let accumulated = format!("{}\n", self.screen.text());
-            self.screen.replace(accumulated.clone());
-            (self.watch)(Event::ResponseDelta { delta: "\n".to_owned(), accumulated });
-        }
+        let line = self.screen.start_again();
+        self.tell(line);
         // The built-in model goes by its own calls. Nothing has been changed: it may look everything up again.
         if next.is_ours() {
             steps.clear();
@@ -282,25 +280,22 @@ impl Run<'_, '_> {
     }
 
     /// Takes one reply in.
-    async fn listen(
-        &mut self,
-        model: &dyn ChatModel,
-        prompt: Prompt<'_>,
-        thinking: &mut usize,
-    ) -> Result<Said, Broken> {
+    async fn listen(&mut self, model: &dyn ChatModel, prompt: Prompt<'_>) -> Result<Said, Broken> {
         let mut reply = model.reply(prompt);
         let mut step = Step::default();
         let mut usage = Usage::default();
         let pending = || Outcome::Done(Answer::from_outside(Value::Null));
         let heard = loop {
             let Some(delta) = within(self.deadline, reply.next()).await else { break Err(late()) };
+            if !matches!(delta, Some(Ok(Delta::Thinking(_)))) {
+                let rest = self.thoughts.finish();
+                self.think(rest);
+            }
             match delta {
                 None => break Ok(()),
-                Some(Ok(Delta::Thinking(content))) => {
-                    if *thinking < MAX_THINKING {
-                        *thinking += content.len();
-                        (self.watch)(Event::Thinking { content: screened(&content) });
-                    }
+                Some(Ok(Delta::Thinking(piece))) => {
+                    let thought = self.thoughts.push(&piece);
+                    self.think(thought);
                 }
                 Some(Ok(Delta::Text(text))) => {
                     self.say(&text);
@@ -427,10 +422,16 @@ impl Run<'_, '_> {
         }
     }
 
+    fn think(&mut self, thought: Option<String>) {
+        if let Some(content) = thought {
+            (self.watch)(Event::Thinking { content });
+        }
+    }
+
     /// Lets words out, as far as they may.
     fn say(&mut self, text: &str) {
         // Once something waits for consent, what another's model says about it may be wrong.
-        if self.held.is_empty() || self.changed || self.ours {
+        if self.held.is_empty() || self.ours {
             let piece = self.screen.push(text);
             self.tell(piece);
         }
@@ -468,6 +469,9 @@ impl Run<'_, '_> {
         self.tell(rest);
         let held = Held::of(std::mem::take(&mut self.held));
         if let Some(held) = &held {
+            if self.screen.text().is_empty() && self.changed && !self.ours {
+                self.add(&wording::done(&self.done()));
+            }
             self.add(&wording::confirm(&held.acts, &held.phrase));
         } else if self.screen.text().trim().is_empty() && self.failure.is_none() && self.changed {
             // The model has done what it was asked to and has nothing to say about it.
@@ -504,13 +508,8 @@ impl Run<'_, '_> {
 
     /// Words of our own, on a line of their own.
     fn add(&mut self, words: &str) {
-        let words = without_ids(words);
-        let before = self.screen.text().trim_end().to_owned();
-        let gap = if before.is_empty() { "" } else { "\n" };
-        let delta = format!("{gap}{words}");
-        let accumulated = format!("{before}{delta}");
-        self.screen.replace(accumulated.clone());
-        (self.watch)(Event::ResponseDelta { delta, accumulated });
+        let line = self.screen.add_line(&without_ids(words));
+        self.tell(Some(line));
     }
 
     fn result(self, held: Option<Held>) -> AgentResult {
