@@ -16,8 +16,6 @@ struct Expected {
     counts: bool,
     /// Words of the answer before it broke.
     says: bool,
-    /// Nothing comes, for as long as we wait.
-    hangs: bool,
 }
 
 fn expected(fault: &Fault) -> Expected {
@@ -29,11 +27,11 @@ fn expected(fault: &Fault) -> Expected {
     );
     let refused = matches!(fault, Fault::Status(400 | 401 | 403 | 404 | 413));
     let counts = !matches!(fault, Fault::Status(400 | 413));
-    Expected { retried: !(hangs || says || refused), counts, says, hangs }
+    Expected { retried: !(hangs || says || refused), counts, says }
 }
 
 /// As long as a turn may take, in seconds.
-const LIMIT: u64 = 3;
+const LIMIT: u64 = 4;
 
 async fn stage(kind: Kind) -> Stage {
     Stage::with(kind, &format!("[server]\nrequest_timeout_seconds = {LIMIT}\n")).await
@@ -41,12 +39,9 @@ async fn stage(kind: Kind) -> Stage {
 
 #[tokio::test]
 async fn every_fault_on_the_wire_of_openai() {
-    let (endless, others): (Vec<_>, Vec<_>) = all_faults().into_iter().partition(|fault| *fault == Fault::EndlessLine);
-    for some in others.chunks(9) {
+    for some in all_faults().chunks(9) {
         join_all(some.iter().map(|fault| endure(Kind::OpenAi, fault.clone()))).await;
     }
-    // It keeps a processor busy, on both sides.
-    join_all(endless.into_iter().map(|fault| endure(Kind::OpenAi, fault))).await;
 }
 
 #[tokio::test]
@@ -54,7 +49,6 @@ async fn telling_faults_on_the_other_wires() {
     let telling = [
         Fault::Status(503),
         Fault::RateLimited(RetryAfter::Unsaid),
-        Fault::HangMidway,
         Fault::CutAtStart,
         Fault::CutMidway,
         Fault::EndAtStart,
@@ -190,7 +184,7 @@ async fn a_provider_that_is_gone_is_made_up_for() {
 #[tokio::test]
 async fn a_model_that_says_nothing_is_asked_again_and_then_made_up_for() {
     // MODEL-3
-    for kind in Kind::WIRES {
+    join_all(Kind::WIRES.map(async |kind| {
         let stage = Stage::new(kind).await;
         stage.llm.script([Reply::empty(), Reply::text("Here I am.")]);
         assert_eq!(stage.say("hello").await.output(), "Here I am.", "{kind:?}");
@@ -203,7 +197,8 @@ async fn a_model_that_says_nothing_is_asked_again_and_then_made_up_for() {
         let turn = stage.say("eggs").await;
         assert_eq!(turn.output(), "Done! I've taken care of 'buy eggs'.", "{kind:?}");
         assert!(turn.succeeded(), "{kind:?} {turn:?}");
-    }
+    }))
+    .await;
 }
 
 #[tokio::test]

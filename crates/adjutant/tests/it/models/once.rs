@@ -1,5 +1,6 @@
 //! Nothing is carried out twice, whatever fails in between (MODEL-3).
 
+use futures::future::join_all;
 use serde_json::json;
 use testkit::llm::{Entry, Fault, Llm, Reply, RetryAfter};
 
@@ -16,7 +17,7 @@ const AFTERWARDS: [Fault; 6] = [
 
 #[tokio::test]
 async fn what_was_done_before_a_fault_is_done_once_and_told() {
-    for kind in Kind::WIRES {
+    join_all(Kind::WIRES.map(async |kind| {
         let stage = Stage::new(kind).await;
         for (n, fault) in AFTERWARDS.into_iter().enumerate() {
             let title = format!("task number {n}");
@@ -31,7 +32,8 @@ async fn what_was_done_before_a_fault_is_done_once_and_told() {
             stage.llm.always(Reply::text("Hello."));
             stage.say("hello").await;
         }
-    }
+    }))
+    .await;
 }
 
 #[tokio::test]

@@ -65,7 +65,6 @@ async fn search(kind: Kind) {
         assert!(stage.say("hello").await.errors().is_empty(), "{kind:?} {fault:?}");
     }
     // The reason that a tool is set aside, too.
-    stage.llm.script([Reply::call("add_task", json!({"title": "x", "note": secret}))]);
     stage.llm.reject_tool("schedule_reminder");
     told(&stage, "/agent/run", &json!({"message": "add buy eggs"})).await;
     // And what the breaker remembers.
