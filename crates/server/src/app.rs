@@ -56,6 +56,7 @@ impl InForce {
             limits: settings.tasks,
             names: settings.tool_names,
             confirm: settings.confirm,
+            servers: None,
         };
         Self { settings, models, tools, verifier, limiter }
     }
