@@ -1,5 +1,5 @@
-//! What a model was asked, on any wire, and what a test wants to know of it. Most of a body is the schemas of tools, which
-//! are read only when somebody looks: who measures with this should measure something else than JSON.
+//! What a model was asked, on any wire, and what a test wants to know of it. Most of a body is the schemas of tools,
+//! which are read only when somebody looks: who measures with this should measure something else than JSON.
 
 use std::sync::OnceLock;
 
