@@ -47,11 +47,7 @@ impl Foreign {
     }
 }
 
-pub(super) fn specs<'a>(
-    names: Names,
-    found: &[Found],
-    settings: impl Fn(&str) -> Option<&'a Settings>,
-) -> Arc<[Spec]> {
+pub(super) fn specs<'a>(names: Names, found: &[Found], settings: impl Fn(&str) -> Option<&'a Settings>) -> Arc<[Spec]> {
     let ours = catalog::of(names);
     let mut called = Called::new(ours, found);
     let theirs = found.iter().filter_map(|found| Some(adopt(found, called.name(found), settings(&found.server)?)));
@@ -115,7 +111,10 @@ fn recognise(found: &Found) -> Option<Tool> {
         key == "user_id" || tool != Tool::Add && Some(key) == id || needs.contains(&key) || attributes.contains(&key)
     };
     let required = found.schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    required.filter_map(Value::as_str).all(|key| is_known(key) && tool != Tool::List || key == "user_id").then_some(tool)
+    required
+        .filter_map(Value::as_str)
+        .all(|key| is_known(key) && tool != Tool::List || key == "user_id")
+        .then_some(tool)
 }
 
 /// Takes an argument out of a schema; whether it was there.
@@ -214,7 +213,8 @@ mod tests {
         assert_eq!(named(Names::None, &tools[2..]), ["add_task", "open"]);
         assert_eq!(named(Names::None, &[("a", "b__c"), ("a__b", "c")]), ["b__c", "c"]);
         assert_eq!(named(Names::None, &[("web", "get page"), ("web", "get.page")])[0], "web__get_page");
-        let odd = named(Names::None, &[("web", "get page"), ("web", "get.page"), ("w", "äöü"), ("w", &"x".repeat(100))]);
+        let odd =
+            named(Names::None, &[("web", "get page"), ("web", "get.page"), ("w", "äöü"), ("w", &"x".repeat(100))]);
         assert_eq!(odd.iter().collect::<HashSet<_>>().len(), 4, "{odd:?}");
         assert!(odd.iter().all(|name| is_plain(name)), "{odd:?}");
     }
@@ -240,12 +240,17 @@ mod tests {
     #[test]
     fn who_is_asked_about_what() {
         // AGENT-7, OPS-6
-        let delete = json!({"properties": {"todo_id": {}, "confirmation": {}}, "required": ["todo_id", "confirmation"]});
+        let delete =
+            json!({"properties": {"todo_id": {}, "confirmation": {}}, "required": ["todo_id", "confirmation"]});
         let create = json!({"properties": {"title": {}, "user_id": {}}, "required": ["title", "user_id"]});
         let mut reads = found("s", "search", json!({}));
         reads.annotations.read_only = Some(true);
-        let tools =
-            [found("s", "delete_todo", delete), found("s", "create_todo", create), reads, found("s", "send", json!({}))];
+        let tools = [
+            found("s", "delete_todo", delete),
+            found("s", "create_todo", create),
+            reads,
+            found("s", "send", json!({})),
+        ];
         let asked = |settings: &Settings| {
             let specs = specs(Names::None, &tools, |_| Some(settings));
             specs.iter().filter(|spec| spec.destructive).map(|spec| spec.name.to_string()).collect::<Vec<_>>()

@@ -46,9 +46,13 @@ impl Caller<'_> {
 
     async fn answer(&self, spec: &Spec, foreign: &Foreign, mut arguments: Arguments) -> Answer {
         // Absent and null are the same to most models, but not to most servers.
-        let optional = |key: &str| !spec.schema.get("required").and_then(Value::as_array).is_some_and(|required| {
-            required.iter().any(|required| required == key)
-        });
+        let optional = |key: &str| {
+            !spec
+                .schema
+                .get("required")
+                .and_then(Value::as_array)
+                .is_some_and(|required| required.iter().any(|required| required == key))
+        };
         arguments.retain(|key, value| !(value.is_null() && optional(key)));
         match self.servers.call(&foreign.found, arguments).await {
             Ok(called) => reading::answer(called, spec.tool),

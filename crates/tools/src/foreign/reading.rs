@@ -91,7 +91,8 @@ fn task(data: &Value) -> Option<Value> {
     let status = first(&["status", "state"]);
     let done = done || matches!(status.as_ref().and_then(Value::as_str), Some("completed" | "complete" | "done"));
     task.insert("status".to_owned(), if done { "completed" } else { "pending" }.into());
-    let same = [("description", &["description", "notes"][..]), ("due_date", &["due_date", "due"]), ("tags", &["tags"])];
+    let same =
+        [("description", &["description", "notes"][..]), ("due_date", &["due_date", "due"]), ("tags", &["tags"])];
     let same = same.into_iter().chain([("recurrence", &["recurrence"][..]), ("remind_at", &["remind_at"])]);
     for (key, keys) in same {
         task.extend(first(keys).map(|value| (key.to_owned(), value)));
