@@ -181,6 +181,11 @@ pub(crate) fn undone(what: &str, titles: &[&str]) -> String {
     format!("Undone! {name} {is} {now}.")
 }
 
+/// Where the tasks are kept by somebody else.
+pub(crate) fn cannot_undo() -> String {
+    "I can't take that back here.".to_owned()
+}
+
 pub(crate) fn nothing_to_undo() -> String {
     "There's nothing to undo.".to_owned()
 }

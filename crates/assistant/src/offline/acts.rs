@@ -53,15 +53,16 @@ fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
 
 fn list(policy: &mut Policy<'_>, command: &Command) -> Said {
     let Some(spec) = policy.spec(Tool::List) else { return Ok(Some(wording::trouble().to_owned())) };
-    let (arguments, unsupported) = match spec.is_ours() {
-        true => (filters(spec, &command.filter), command.filter.unsupported),
+    let filter = match spec.is_ours() {
+        true => command.filter.clone(),
         false => theirs(spec, &command.filter, policy.prompt.request.now.date()),
     };
+    let arguments = filters(spec, &filter);
     let data = match policy.call(spec, arguments)? {
         Reply::Done(data) => data,
         other => return Ok(refused(other, "")),
     };
-    let status = command.filter.status.unwrap_or(StatusFilter::Pending);
+    let status = filter.status.unwrap_or(StatusFilter::Pending);
     let wanted = |task: &&Value| match status {
         // Another's list may not know the difference.
         _ if spec.is_ours() => true,
@@ -70,16 +71,17 @@ fn list(policy: &mut Policy<'_>, command: &Command) -> Said {
         StatusFilter::Completed => task["status"] == "completed",
     };
     let tasks: Vec<&Value> = data["tasks"].as_array().into_iter().flatten().filter(wanted).collect();
-    let anything = Filter { status: None, ..command.filter.clone() } == Filter::default();
-    if tasks.is_empty() && anything && command.filter.status != Some(StatusFilter::Completed) {
-        return none_open(policy, spec, &command.filter);
+    let anything = Filter { status: None, ..filter.clone() } == Filter::default();
+    if tasks.is_empty() && anything && filter.status != Some(StatusFilter::Completed) {
+        return none_open(policy, spec, &filter);
     }
     let today = policy.prompt.request.now.date();
     let lines: Vec<_> = tasks.iter().map(|task| line(task, today)).collect();
     let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).filter(|_| spec.is_ours());
     let total = total.unwrap_or(tasks.len());
-    let list = wording::list(&lines, total, &command.filter);
-    Ok(Some(if unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
+    let said = if filter.unsupported { &filter } else { &command.filter };
+    let list = wording::list(&lines, total, said);
+    Ok(Some(if filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
 }
 
 /// No tasks at all, or none that is open: only another look can tell.
@@ -391,7 +393,7 @@ fn remind(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
 }
 
 fn undo(policy: &mut Policy<'_>) -> Said {
-    let Some(spec) = policy.spec(Tool::Undo) else { return Ok(Some(wording::trouble().to_owned())) };
+    let Some(spec) = policy.spec(Tool::Undo) else { return Ok(Some(wording::cannot_undo())) };
     Ok(Some(match policy.call(spec, Arguments::new())? {
         Reply::Done(data) => {
             let titles: Vec<_> =
@@ -524,22 +526,27 @@ fn filters(spec: &Spec, filter: &Filter) -> Arguments {
     arguments
 }
 
-/// A filter as S0 knows it, and whether it leaves out what the user asked for.
-fn theirs(spec: &Spec, filter: &Filter, today: Date) -> (Arguments, bool) {
-    let mut filter = filter.clone();
-    filter.status.get_or_insert(StatusFilter::Pending);
-    if filter.due == Some(DueFilter::Tomorrow) {
-        filter.due = today.tomorrow().ok().map(DueFilter::Day);
+/// A filter as another's list takes it; what it does not take is left out, and told.
+fn theirs(spec: &Spec, filter: &Filter, today: Date) -> Filter {
+    let mut taken = filter.clone();
+    taken.status.get_or_insert(StatusFilter::Pending);
+    if taken.due == Some(DueFilter::Tomorrow) {
+        taken.due = today.tomorrow().ok().map(DueFilter::Day);
     }
-    let dropped = matches!(filter.due, Some(DueFilter::Overdue | DueFilter::Between(..)));
-    if dropped {
-        filter.due = None;
+    // S0 knows days and this week.
+    let knows_due = !matches!(taken.due, Some(DueFilter::Overdue | DueFilter::Between(..)));
+    taken.due = taken.due.filter(|_| knows_due && spec.takes("due_date_filter"));
+    taken.priority = taken.priority.filter(|_| spec.takes("priority"));
+    taken.text = taken.text.filter(|_| spec.takes("query"));
+    if !spec.takes("tags") {
+        taken.tags.clear();
     }
-    let arguments = filters(spec, &filter);
-    let untaken = filter.text.is_some() && !spec.takes("query")
-        || arguments.keys().any(|name| name != "status" && !spec.takes(name));
-    let unsupported = filter.unsupported || dropped || untaken;
-    (arguments, unsupported)
+    let left_out = (taken.due.is_none() && filter.due.is_some())
+        || taken.priority != filter.priority
+        || taken.text != filter.text
+        || taken.tags != filter.tags;
+    taken.unsupported |= left_out;
+    taken
 }
 
 #[cfg(test)]
