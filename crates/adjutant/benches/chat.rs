@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use assistant::{ChatModel, Delta, ModelError, Prompt};
+use assistant::{ChatModel, Delta, ModelError, Models, Prompt};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use model::conversation::{Id, Message, Role};
@@ -255,7 +255,7 @@ async fn idle_memory() {
     let location = Location::Sqlite(dir.path().join("idle.db"));
     let store = Store::open(&location, Durability::Full).await.unwrap();
     let settings = server::Settings { request_timeout: Duration::from_secs(600), ..server::Settings::default() };
-    let app = server::App::new(store, Clock::system(), settings, Arc::new(Slow));
+    let app = server::App::new(store, Clock::system(), settings, Models::new(Arc::new(Slow), []));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(server::serve::serve(app, listener));

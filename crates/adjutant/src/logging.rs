@@ -52,7 +52,9 @@ fn targets(level: LevelFilter) -> Targets {
     let ours = ["adjutant", "assistant", "model", "server", "store", "tools"].map(|part| (part, level));
     // It warns of what clients do wrong, in their words.
     let mcp = ("rmcp", level.min(LevelFilter::ERROR));
-    Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp])
+    // It repeats what providers answer, which may be a key; what matters of it is logged by us.
+    let models = ("genai", LevelFilter::OFF);
+    Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp, models])
 }
 
 /// A panic becomes one entry like any other, instead of lines that no program can read.

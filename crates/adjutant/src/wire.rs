@@ -1,12 +1,12 @@
 //! Puts the parts together: configuration → store → app. The only place that knows all of them.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use assistant::offline::Offline;
+use assistant::Models;
 use model::Clock;
+use model::breaker::Breakers;
 use server::App;
 use store::Store;
 use store::lock::Lock;
@@ -50,7 +50,15 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
 /// The application on the configured database. Whoever calls this holds the lock of the data directory.
 pub(crate) async fn app(config: &Config, settings: server::Settings) -> anyhow::Result<App> {
     let store = Store::open(&config.location(), config.durability).await.context("failed to open the database")?;
-    let app = App::new(store, Clock::system(), settings, Arc::new(Offline));
+    let app = App::new(store, Clock::system(), settings, models(config)?);
     app.refresh_revocations().await?;
     Ok(app)
+}
+
+/// The models that are asked, in their order.
+pub(crate) fn models(config: &Config) -> anyhow::Result<Models> {
+    let clock = Clock::system();
+    let breakers = Breakers::new(clock.clone(), tools::record::breaker);
+    assistant::models::all(config.models.clone(), &breakers, &clock)
+        .context("failed to prepare the models")
 }

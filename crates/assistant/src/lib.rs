@@ -16,8 +16,8 @@ mod screen;
 mod shown;
 mod wording;
 
-pub use chat_model::{Call, ChatModel, Delta, ModelError, Prompt, Step};
+pub use chat_model::{Call, ChatModel, Delta, Health, Memo, ModelError, Models, Prompt, Step, Usage};
 pub use context::{AgentContext, Request};
 pub use event::{ErrorType, Event, Status};
-pub use run::{AgentResult, AgentRunner, Limits};
+pub use run::{AgentResult, AgentRunner, Asked, Limits};
 pub use wording::{timed_out, trouble};

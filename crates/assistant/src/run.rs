@@ -3,7 +3,6 @@
 
 mod release;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -11,17 +10,20 @@ use model::conversation::ToolCall;
 use model::redact::redact_json;
 use serde_json::Value;
 use tools::answer::{self, Failure};
-use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Toolbox, record};
+use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Spec, Specs, Toolbox, record};
 use understand::Intent;
 
 use crate::confirm::{self, Reply};
 use crate::screen::{Screen, screened, without_ids};
-use crate::{AgentContext, Call, ChatModel, Delta, ErrorType, Event, Prompt, Request, Status, Step, log, wording};
+use crate::{AgentContext, Call, ChatModel, Delta, ErrorType, Event, Models, Prompt, Request, Status, Step, Usage};
+use crate::{log, wording};
 
 /// The longest arguments that a model may send, in bytes.
 const MAX_ARGUMENTS: usize = 64 * 1024;
 /// How much reasoning of one turn is passed on, in bytes.
 const MAX_THINKING: usize = 20_000;
+/// What is kept of the time for a model that is asked when another has failed.
+const RESERVE: Duration = Duration::from_secs(5);
 /// How many tasks of a list are kept in the record of a call.
 const RECORDED: usize = 50;
 
@@ -42,7 +44,7 @@ impl Default for Limits {
 /// S1's AgentRunner.
 #[derive(Clone)]
 pub struct AgentRunner {
-    pub model: Arc<dyn ChatModel>,
+    pub models: Models,
     pub limits: Limits,
 }
 
@@ -60,12 +62,33 @@ pub struct AgentResult {
     pub tool_error: Option<String>,
     /// What waits for the user's next message.
     pub held: Option<Held>,
+    /// What the user should know though the turn went well.
+    pub warnings: Vec<String>,
+    /// Every time an outside model was asked.
+    pub asked: Vec<Asked>,
+    /// The model that answered; nothing where none had to.
+    pub answered_by: Option<String>,
     /// What the language engine takes the message for.
     pub intent: Intent,
     pub confidence: f64,
 }
 
+/// A reply of a model.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub model: String,
+    pub success: bool,
+    pub usage: Usage,
+}
+
 impl AgentResult {
+    /// What all replies of outside models cost together; nothing where none was asked.
+    pub fn usage(&self) -> Option<Usage> {
+        let mut sum = Usage::default();
+        self.asked.iter().for_each(|asked| sum += asked.usage);
+        Some(sum).filter(|sum| *sum != Usage::default())
+    }
+
     /// For a turn that could not be carried out at all.
     pub fn failed(error_type: ErrorType, words: &str) -> Self {
         Self {
@@ -76,6 +99,9 @@ impl AgentResult {
             error_type: Some(error_type),
             tool_error: None,
             held: None,
+            warnings: Vec::new(),
+            asked: Vec::new(),
+            answered_by: None,
             intent: Intent::Unknown,
             confidence: 0.0,
         }
@@ -101,13 +127,14 @@ impl AgentRunner {
         toolbox: &mut Toolbox<'_>,
         watch: &mut (dyn FnMut(Event) + Send),
     ) -> store::Result<AgentResult> {
-        let deadline = match self.model.is_immediate() {
+        let deadline = match self.models.first().is_immediate() && toolbox.specs().iter().all(Spec::is_ours) {
             true => None,
             false => tokio::time::Instant::now().checked_add(self.limits.time),
         };
         let run = Run {
             limits: self.limits,
-            ours: self.model.is_ours(),
+            ours: self.models.first().is_ours(),
+            specs: toolbox.specs().clone(),
             deadline,
             context,
             request,
@@ -120,13 +147,16 @@ impl AgentRunner {
             held: Vec::new(),
             changed: false,
             failure: None,
+            warnings: Vec::new(),
+            asked: Vec::new(),
+            answered_by: None,
         };
         // Whatever is not waiting for the model is put aside: many turns wait for theirs at once, and their size counts.
         match confirm::read(context, &request.message) {
             Reply::Release(held) => Box::pin(run.release(held)).await,
             Reply::OfTitle(title) => Box::pin(run.release_by_title(&title)).await,
             Reply::OfSomething => Ok(run.answer(&wording::confirm_again())),
-            Reply::Other => run.converse(&*self.model).await,
+            Reply::Other => run.converse(&self.models).await,
         }
     }
 }
@@ -134,7 +164,10 @@ impl AgentRunner {
 /// One run under way.
 struct Run<'a, 'b> {
     limits: Limits,
+    /// Whether the words of the model that is asked are our own.
     ours: bool,
+    /// The tools as they are in this turn.
+    specs: Specs,
     deadline: Option<tokio::time::Instant>,
     context: &'a AgentContext,
     request: &'a Request,
@@ -152,6 +185,9 @@ struct Run<'a, 'b> {
     changed: bool,
     /// The failure that nothing has made good since.
     failure: Option<Broken>,
+    warnings: Vec<String>,
+    asked: Vec<Asked>,
+    answered_by: Option<String>,
 }
 
 struct Broken {
@@ -169,7 +205,7 @@ enum Said {
 }
 
 impl Run<'_, '_> {
-    async fn converse(mut self, model: &dyn ChatModel) -> store::Result<AgentResult> {
+    async fn converse(mut self, models: &Models) -> store::Result<AgentResult> {
         let commands = &self.request.reading.commands;
         let thought = wording::thinking(commands);
         if let Some(command) = commands.first() {
@@ -178,13 +214,27 @@ impl Run<'_, '_> {
         (self.watch)(Event::Thinking { content: thought });
         let mut steps: Vec<Step> = Vec::new();
         let mut thinking = 0;
-        loop {
-            let prompt =
-                Prompt { context: self.context, request: self.request, tools: self.toolbox.specs(), steps: &steps };
+        let specs = self.specs.clone();
+        let mut at = 0;
+        while let Some(model) = models.get(at) {
+            self.ours = model.is_ours();
+            self.answered_by = Some(model.name().to_owned());
+            let next = models.get(at + 1);
+            let until = self.until(next.is_some());
+            let (context, request) = (self.context, self.request);
+            let prompt = Prompt { context, request, tools: &specs, steps: &steps, until };
             let mut step = match self.listen(model, prompt, &mut thinking).await {
                 Ok(Said::End) => return Ok(self.end()),
                 Ok(Said::Calls(step)) => step,
-                Err(broken) => return Ok(self.break_off(broken)),
+                Err(broken) if broken.error_type != ErrorType::ModelUnavailable => return Ok(self.break_off(broken)),
+                Err(broken) => {
+                    match next {
+                        Some(next) if !self.changed || !next.is_ours() => self.fall_back(next, &mut steps),
+                        _ => return Ok(self.break_off(broken)),
+                    }
+                    at += 1;
+                    continue;
+                }
             };
             for (call, outcome) in &mut step.calls {
                 if self.calls >= self.limits.max_tool_calls {
@@ -199,6 +249,36 @@ impl Run<'_, '_> {
             }
             steps.push(step);
         }
+        Ok(self.end())
+    }
+
+    /// Until when a model may take its time, so that another can still answer.
+    fn until(&self, another: bool) -> Option<tokio::time::Instant> {
+        let reserve = if another { RESERVE.min(self.limits.time / 5) } else { self.limits.time / 100 };
+        self.deadline.and_then(|deadline| deadline.checked_sub(reserve))
+    }
+
+    /// Says that the next model answers, and lets it.
+    fn fall_back(&mut self, next: &dyn ChatModel, steps: &mut Vec<Step>) {
+        let message = wording::model_unavailable(Some(next.is_ours()));
+        log::fell_back(next.name());
+        let error_type = ErrorType::ModelUnavailable;
+        (self.watch)(Event::Error { error_type, message: message.clone(), recoverable: true });
+        self.warnings.push(message);
+        // What was said so far stays said; the answer begins on a line of its own.
+        let rest = self.screen.finish();
+        self.tell(rest);
+        if !self.screen.text().is_empty() && !self.screen.text().ends_with('\n') {
+            let accumulated = format!("{}\n", self.screen.text());
+            self.screen.replace(accumulated.clone());
+            (self.watch)(Event::ResponseDelta { delta: "\n".to_owned(), accumulated });
+        }
+        // The built-in model goes by its own calls. Nothing has been changed: it may look everything up again.
+        if next.is_ours() {
+            steps.clear();
+            self.held.clear();
+            self.failure = None;
+        }
     }
 
     /// Takes one reply in.
@@ -210,39 +290,55 @@ impl Run<'_, '_> {
     ) -> Result<Said, Broken> {
         let mut reply = model.reply(prompt);
         let mut step = Step::default();
+        let mut usage = Usage::default();
         let pending = || Outcome::Done(Answer::from_outside(Value::Null));
-        while let Some(delta) = within(self.deadline, reply.next()).await.ok_or_else(late)? {
+        let heard = loop {
+            let Some(delta) = within(self.deadline, reply.next()).await else { break Err(late()) };
             match delta {
-                Ok(Delta::Thinking(content)) => {
+                None => break Ok(()),
+                Some(Ok(Delta::Thinking(content))) => {
                     if *thinking < MAX_THINKING {
                         *thinking += content.len();
                         (self.watch)(Event::Thinking { content: screened(&content) });
                     }
                 }
-                Ok(Delta::Text(text)) => {
+                Some(Ok(Delta::Text(text))) => {
                     self.say(&text);
                     if step.text.len() < MAX_ARGUMENTS {
                         step.text.push_str(&text);
                     }
                     // Nothing more of it can be shown.
                     if self.screen.is_full() {
-                        break;
+                        break Ok(());
                     }
                 }
-                Ok(Delta::Call(call)) => {
+                Some(Ok(Delta::Call(call))) => {
                     step.calls.push((call, pending()));
                     if step.calls.len() > self.limits.max_tool_calls {
-                        break;
+                        break Ok(());
                     }
                 }
-                Err(error) => {
-                    log::failed(ErrorType::ModelUnavailable.as_str(), &error.0, false);
-                    let words = wording::trouble().to_owned();
-                    return Err(Broken { error_type: ErrorType::ModelUnavailable, words, code: None });
+                Some(Ok(Delta::Usage(cost))) => usage += cost,
+                Some(Ok(Delta::Memo(memo))) => step.memo = Some(memo),
+                Some(Err(error)) => {
+                    log::failed(ErrorType::ModelUnavailable.as_str(), &error.0, true);
+                    break Err(self.unanswered());
                 }
             }
+        };
+        if !model.is_ours() {
+            self.asked.push(Asked { model: model.name().to_owned(), success: heard.is_ok(), usage });
         }
-        Ok(if step.calls.is_empty() { Said::End } else { Said::Calls(step) })
+        heard.map(|()| if step.calls.is_empty() { Said::End } else { Said::Calls(step) })
+    }
+
+    /// No model answers any more.
+    fn unanswered(&self) -> Broken {
+        let words = match self.done().as_slice() {
+            [] => wording::trouble().to_owned(),
+            done => wording::half_done(done),
+        };
+        Broken { error_type: ErrorType::ModelUnavailable, words, code: None }
     }
 
     /// Calls one tool and keeps the record of it.
@@ -257,7 +353,8 @@ impl Run<'_, '_> {
         redact_json(&mut shown);
         let event = |status| Event::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
         // What may be held is not told of before it is known to be carried out.
-        let spec = self.toolbox.specs().iter().find(|spec| spec.name == call.name);
+        let specs = self.specs.clone();
+        let spec = specs.iter().find(|spec| spec.name == call.name);
         let may_be_held = consent == Consent::Missing && spec.is_some_and(|spec| spec.destructive);
         if !may_be_held {
             (self.watch)(event(Status::InProgress));
@@ -348,11 +445,14 @@ impl Run<'_, '_> {
 
     /// Says what was done before it became too much.
     fn too_many(&self) -> Broken {
-        let specs = self.toolbox.specs();
-        let changes = |name: &str| specs.iter().any(|spec| spec.name == name && !spec.read_only);
+        Broken { error_type: ErrorType::LimitReached, words: wording::too_many_calls(&self.done()), code: None }
+    }
+
+    /// The titles of what has been changed in this turn.
+    fn done(&self) -> Vec<String> {
+        let changes = |name: &str| self.specs.iter().any(|spec| spec.name == name && !spec.read_only);
         let done = self.records.iter().filter(|call| call.error.is_none() && changes(&call.tool_name));
-        let titles: Vec<_> = done.filter_map(|call| call.result["title"].as_str()).map(|t| format!("'{t}'")).collect();
-        Broken { error_type: ErrorType::LimitReached, words: wording::too_many_calls(&titles), code: None }
+        done.filter_map(|call| call.result["title"].as_str()).map(|title| format!("'{title}'")).collect()
     }
 
     /// Ends the turn with these words.
@@ -369,6 +469,9 @@ impl Run<'_, '_> {
         let held = Held::of(std::mem::take(&mut self.held));
         if let Some(held) = &held {
             self.add(&wording::confirm(&held.acts, &held.phrase));
+        } else if self.screen.text().trim().is_empty() && self.failure.is_none() && self.changed {
+            // The model has done what it was asked to and has nothing to say about it.
+            self.add(&wording::done(&self.done()));
         } else if self.screen.text().trim().is_empty() {
             let words =
                 self.failure.as_ref().map_or_else(|| wording::trouble().to_owned(), |broken| broken.words.clone());
@@ -388,7 +491,11 @@ impl Run<'_, '_> {
         let rest = self.screen.finish();
         self.tell(rest);
         let Broken { error_type, words, .. } = &broken;
-        (self.watch)(Event::Error { error_type: *error_type, message: words.clone(), recoverable: false });
+        let message = match error_type {
+            ErrorType::ModelUnavailable => wording::model_unavailable(None),
+            _ => words.clone(),
+        };
+        (self.watch)(Event::Error { error_type: *error_type, message, recoverable: false });
         let words = words.clone();
         self.add(&words);
         self.failure = Some(broken);
@@ -428,6 +535,9 @@ impl Run<'_, '_> {
             error_type,
             tool_error,
             held,
+            warnings: self.warnings,
+            asked: self.asked,
+            answered_by: self.answered_by,
             intent,
             confidence,
         }

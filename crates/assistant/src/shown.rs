@@ -4,14 +4,13 @@
 
 use model::conversation::{Message, Role};
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::wording;
 
 /// A task that was mentioned; without its id where only words are left of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mention {
-    pub(crate) id: Option<Uuid>,
+    pub(crate) id: Option<Value>,
     pub(crate) title: String,
     /// Whether it was completed when it was mentioned.
     pub(crate) completed: bool,
@@ -27,7 +26,7 @@ impl Mention {
     /// A task in the answer of a tool.
     pub(crate) fn of(task: &Value) -> Option<Self> {
         let title = task["title"].as_str()?.to_owned();
-        let id = task["id"].as_str().and_then(|id| Uuid::try_parse(id).ok());
+        let id = Some(&task["id"]).filter(|id| id.is_string() || id.is_number()).cloned();
         let due = task["due_date"].as_str().map(str::to_owned);
         let description = task["description"].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let tags = task["tags"].as_array().into_iter().flatten().filter_map(|tag| tag.as_str().map(str::to_owned));

@@ -277,6 +277,34 @@ pub fn trouble() -> &'static str {
     "I'm having a bit of trouble right now. Please try again."
 }
 
+/// S0's sentence. `ours`: whether the built-in model answers instead, or another one; nothing where none does.
+pub(crate) fn model_unavailable(ours: Option<bool>) -> String {
+    let then = match ours {
+        Some(true) => "; until then the built-in assistant answers",
+        Some(false) => "; until then another model answers",
+        None => "",
+    };
+    format!("AI service temporarily unavailable. Please try again in a moment{then}.")
+}
+
+/// S0's sentence.
+pub(crate) fn mcp_unavailable() -> &'static str {
+    "MCP service temporarily unavailable. Please try again in a moment."
+}
+
+/// What was done before nobody answered any more.
+pub(crate) fn half_done(done: &[String]) -> String {
+    format!("I've taken care of {}, but then I lost the thread. Please tell me what is left to do.", and(done))
+}
+
+/// Where a model says nothing about what it did.
+pub(crate) fn done(done: &[String]) -> String {
+    match done {
+        [] => "Done.".to_owned(),
+        done => format!("Done! I've taken care of {}.", and(done)),
+    }
+}
+
 pub fn timed_out() -> &'static str {
     "This is taking longer than expected. Please try again."
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use assistant::ChatModel;
+use assistant::Models;
 use model::Clock;
 use secrecy::ExposeSecret;
 use store::Store;
@@ -26,7 +26,6 @@ pub struct App(Arc<Inner>);
 struct Inner {
     store: Store,
     clock: Clock,
-    model: Arc<dyn ChatModel>,
     turns: Turns,
     tasks: TaskTracker,
     metrics: Metrics,
@@ -40,6 +39,7 @@ struct Inner {
 /// The settings and what is made from them; replaced as a whole when the configuration is read again.
 pub(crate) struct InForce {
     pub(crate) settings: Settings,
+    pub(crate) models: Models,
     pub(crate) tools: Tools,
     /// `None`: nobody needs a token, everyone is the local user.
     pub(crate) verifier: Option<Verifier>,
@@ -47,7 +47,7 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    fn new(settings: Settings, clock: &Clock, before: Option<&Self>) -> Self {
+    fn new(settings: Settings, models: Models, clock: &Clock, before: Option<&Self>) -> Self {
         let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
@@ -57,19 +57,18 @@ impl InForce {
             names: settings.tool_names,
             confirm: settings.confirm,
         };
-        Self { settings, tools, verifier, limiter }
+        Self { settings, models, tools, verifier, limiter }
     }
 }
 
 impl App {
-    pub fn new(store: Store, clock: Clock, settings: Settings, model: Arc<dyn ChatModel>) -> Self {
-        let in_force = InForce::new(settings, &clock, None);
+    pub fn new(store: Store, clock: Clock, settings: Settings, models: Models) -> Self {
+        let in_force = InForce::new(settings, models, &clock, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(store.clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         Self(Arc::new(Inner {
             store,
             clock,
-            model,
             turns: Turns::default(),
             tasks: TaskTracker::new(),
             metrics: Metrics::default(),
@@ -89,11 +88,6 @@ impl App {
         &self.0.clock
     }
 
-    /// Who answers in the chat.
-    pub fn model(&self) -> &Arc<dyn ChatModel> {
-        &self.0.model
-    }
-
     /// Work that goes on without the request that began it.
     pub fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
@@ -109,8 +103,8 @@ impl App {
     }
 
     /// Puts new settings into force; requests under way end under the old ones.
-    pub fn reload(&self, settings: Settings) {
-        let next = Arc::new(InForce::new(settings, self.clock(), Some(&self.in_force())));
+    pub fn reload(&self, settings: Settings, models: Models) {
+        let next = Arc::new(InForce::new(settings, models, self.clock(), Some(&self.in_force())));
         *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 

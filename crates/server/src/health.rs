@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use jiff::Timestamp;
+use model::breaker::{self, Snapshot};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -33,6 +35,41 @@ enum Status {
 #[schema(as = HealthDependencies)]
 struct Dependencies {
     database: Database,
+    /// The models in the order in which they are asked.
+    models: Vec<Model>,
+}
+
+/// A model that answers in the chat. If it does not, another one does: the server as a whole is well without it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HealthOfModel)]
+struct Model {
+    name: String,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    circuit_breaker: Option<CircuitBreaker>,
+    /// Tools that it does not take, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools_set_aside: Vec<SetAside>,
+}
+
+/// S0's CircuitBreakerState.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CircuitBreaker {
+    #[schema(examples("closed", "open", "half_open"))]
+    state: &'static str,
+    failure_count: u32,
+    #[schema(value_type = Option<String>)]
+    last_failure_time: Option<Timestamp>,
+    #[schema(value_type = String)]
+    last_state_change: Timestamp,
+    consecutive_successes: u32,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = HealthOfTool)]
+struct SetAside {
+    tool: String,
+    reason: String,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -68,9 +105,37 @@ pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>)
         status,
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: app.uptime().as_secs(),
-        dependencies: Dependencies { database },
+        dependencies: Dependencies { database, models: models(&app) },
     };
     (code(status), Json(health))
+}
+
+fn models(app: &App) -> Vec<Model> {
+    let in_force = app.in_force();
+    let models = in_force.models.iter().map(|model| {
+        let health = model.health();
+        let open = health.as_ref().is_some_and(|health| health.breaker.state == breaker::State::Open);
+        let aside = health.iter().flat_map(|health| health.set_aside.clone());
+        Model {
+            name: model.name().to_owned(),
+            status: if open { Status::Unavailable } else { Status::Ok },
+            tools_set_aside: aside.map(|(tool, reason)| SetAside { tool, reason }).collect(),
+            circuit_breaker: health.map(|health| health.breaker.into()),
+        }
+    });
+    models.collect()
+}
+
+impl From<Snapshot> for CircuitBreaker {
+    fn from(now: Snapshot) -> Self {
+        Self {
+            state: now.state.as_str(),
+            failure_count: now.failure_count,
+            last_failure_time: now.last_failure_time,
+            last_state_change: now.last_state_change,
+            consecutive_successes: now.consecutive_successes,
+        }
+    }
 }
 
 /// Whether the process answers.

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use axum::extract::{MatchedPath, State};
+use assistant::Asked;
+use axum::extract::{MatchedPath, State as Given};
 use axum::http::{Method, header};
 use axum::response::IntoResponse;
+use model::breaker::State;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -28,6 +30,9 @@ pub(crate) struct Metrics {
     durations: Family<Route, Histogram>,
     turns: Family<Outcome, Counter>,
     tool_calls: Family<ToolCall, Counter>,
+    model_calls: Family<ModelCall, Counter>,
+    model_tokens: Family<ModelTokens, Counter>,
+    breakers: Family<Service, Gauge>,
     waiting_writes: Gauge,
     uptime: Gauge,
 }
@@ -53,6 +58,23 @@ struct Outcome {
 struct ToolCall {
     tool: &'static str,
     success: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ModelCall {
+    model: String,
+    success: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ModelTokens {
+    model: String,
+    kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Service {
+    service: String,
 }
 
 /// A value of another crate as a label, without copying it for each request.
@@ -113,11 +135,29 @@ impl Default for Metrics {
         registry.register("turns", "turns of the assistant", turns.clone());
         let tool_calls = Family::<ToolCall, Counter>::default();
         registry.register("tool_calls", "tools that the assistant called", tool_calls.clone());
+        let model_calls = Family::<ModelCall, Counter>::default();
+        registry.register("model_calls", "replies that were asked of models", model_calls.clone());
+        let model_tokens = Family::<ModelTokens, Counter>::default();
+        registry.register("model_tokens", "tokens that models took and gave", model_tokens.clone());
+        let breakers = Family::<Service, Gauge>::default();
+        let help = "circuit breakers: 0 closed, 1 half open, 2 open";
+        registry.register("circuit_breaker_state", help, breakers.clone());
         let waiting_writes = Gauge::default();
         registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
         let uptime = Gauge::default();
         registry.register_with_unit("uptime", "time since the start", Unit::Seconds, uptime.clone());
-        Self { registry, requests, durations, turns, tool_calls, waiting_writes, uptime }
+        Self {
+            registry,
+            requests,
+            durations,
+            turns,
+            tool_calls,
+            model_calls,
+            model_tokens,
+            breakers,
+            waiting_writes,
+            uptime,
+        }
     }
 }
 
@@ -133,10 +173,27 @@ impl Metrics {
         self.turns.get_or_create(&Outcome { success }).inc();
         for (name, success) in &ended.tools {
             // A model can invent a name; a counter for each would grow without bound.
-            let known = tools::catalog::of(names).iter().find(|spec| spec.name == name);
-            let tool = known.map_or("other", |spec| spec.name);
+            let known = tools::catalog::of(names).iter().find(|spec| spec.name == *name);
+            let tool = known.map_or("other", |spec| &spec.name);
             self.tool_calls.get_or_create(&ToolCall { tool, success: *success }).inc();
         }
+        for Asked { model, success, usage } in &ended.asked {
+            self.model_calls.get_or_create(&ModelCall { model: model.clone(), success: *success }).inc();
+            for (kind, tokens) in [("input", usage.input), ("output", usage.output), ("reasoning", usage.reasoning)] {
+                if tokens > 0 {
+                    self.model_tokens.get_or_create(&ModelTokens { model: model.clone(), kind }).inc_by(tokens);
+                }
+            }
+        }
+    }
+
+    fn set_breaker(&self, service: &str, state: State) {
+        let number = match state {
+            State::Closed => 0,
+            State::HalfOpen => 1,
+            State::Open => 2,
+        };
+        self.breakers.get_or_create(&Service { service: service.to_owned() }).set(number);
     }
 }
 
@@ -148,10 +205,15 @@ impl Metrics {
     security(()),
     responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"))
 )]
-pub(crate) async fn metrics(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
+pub(crate) async fn metrics(Given(app): Given<App>) -> Result<impl IntoResponse, Problem> {
     let metrics = app.metrics();
     metrics.waiting_writes.set(i64::try_from(app.store().waiting_writes()).unwrap_or(i64::MAX));
     metrics.uptime.set(i64::try_from(app.uptime().as_secs()).unwrap_or(i64::MAX));
+    for model in app.in_force().models.iter() {
+        if let Some(health) = model.health() {
+            metrics.set_breaker(model.name(), health.breaker.state);
+        }
+    }
     let mut text = String::new();
     encode(&mut text, &metrics.registry).map_err(|error| Problem::internal(error.to_string()))?;
     Ok(([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text))

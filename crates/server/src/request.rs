@@ -141,14 +141,16 @@ impl Drop for Abandoned {
 pub(crate) struct Ended {
     /// The tools it called, and whether they did what they were asked.
     pub(crate) tools: Vec<(String, bool)>,
+    /// The models it asked.
+    pub(crate) asked: Vec<assistant::Asked>,
     pub(crate) success: Option<bool>,
     /// The answer has only begun: whoever ends it writes the entry.
     later: bool,
 }
 
 impl Ended {
-    pub(crate) fn new(tools: Vec<(String, bool)>, success: bool) -> Self {
-        Self { tools, success: Some(success), later: false }
+    pub(crate) fn new(tools: Vec<(String, bool)>, asked: Vec<assistant::Asked>, success: bool) -> Self {
+        Self { tools, asked, success: Some(success), later: false }
     }
 
     pub(crate) fn later() -> Self {

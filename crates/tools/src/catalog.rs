@@ -3,12 +3,15 @@
 //! The schemas use only what every provider takes: no `$ref`, no lists of types, no `anyOf`. `user_id` is in none of
 //! them: nobody who calls a tool chooses it.
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
 
 use model::{reminder, task};
 use serde_json::{Map, Value, json};
 
 use crate::Arguments;
+use crate::foreign::Foreign;
 
 /// What a tool does, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,27 +35,64 @@ pub enum Names {
     Task,
     /// S0's: `create_todo` and its like.
     Todo,
+    /// There are none: the tasks are kept by an MCP server of somebody else.
+    None,
 }
 
 /// A tool as it is shown to models and clients.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    pub tool: Tool,
-    pub name: &'static str,
-    pub title: &'static str,
-    pub description: &'static str,
+    /// Where it is known.
+    pub tool: Option<Tool>,
+    pub name: Cow<'static, str>,
+    pub title: Cow<'static, str>,
+    pub description: Cow<'static, str>,
     /// An object schema.
     pub schema: Map<String, Value>,
     pub read_only: bool,
+    /// The user may be asked before it is called.
     pub destructive: bool,
     /// Calling it twice changes no more than calling it once.
     pub idempotent: bool,
+    /// Where it is not ours.
+    pub(crate) foreign: Option<Arc<Foreign>>,
 }
 
 impl Spec {
+    pub fn is_ours(&self) -> bool {
+        self.foreign.is_none()
+    }
+
+    /// The argument that names one task.
+    pub fn id_key(&self) -> &'static str {
+        ID_KEYS.into_iter().find(|key| self.takes(key)).unwrap_or("task_id")
+    }
+
     /// Whether there is an argument of this name.
     pub fn takes(&self, argument: &str) -> bool {
         self.schema["properties"].get(argument).is_some()
+    }
+}
+
+/// What the argument that names one task may be called.
+pub(crate) const ID_KEYS: [&str; 3] = ["todo_id", "task_id", "id"];
+
+/// All tools that somebody has at hand, in a fixed order.
+#[derive(Clone, Debug)]
+pub enum Specs {
+    Ours(&'static [Spec]),
+    /// Ours and those of others.
+    All(Arc<[Spec]>),
+}
+
+impl Deref for Specs {
+    type Target = [Spec];
+
+    fn deref(&self) -> &[Spec] {
+        match self {
+            Self::Ours(specs) => specs,
+            Self::All(specs) => specs,
+        }
     }
 }
 
@@ -63,6 +103,7 @@ pub fn of(names: Names) -> &'static [Spec] {
     match names {
         Names::Task => &TASK,
         Names::Todo => &TODO,
+        Names::None => &[],
     }
 }
 
@@ -78,13 +119,13 @@ pub(crate) fn rename(names: Names, arguments: &mut Arguments) {
 }
 
 pub(crate) fn name(names: Names, tool: Tool) -> &'static str {
-    of(names).iter().find(|spec| spec.tool == tool).map_or("", |spec| spec.name)
+    of(names).iter().find(|spec| spec.tool == Some(tool)).map_or("", |spec| &spec.name)
 }
 
 /// What the argument is called that names one task, and the one that names several.
 pub(crate) fn id_keys(names: Names) -> (&'static str, &'static str) {
     match names {
-        Names::Task => ("task_id", "task_ids"),
+        Names::Task | Names::None => ("task_id", "task_ids"),
         Names::Todo => ("todo_id", "todo_ids"),
     }
 }
@@ -95,8 +136,8 @@ fn specs(names: Names) -> Vec<Spec> {
     let id_of = |what: &str| (id, text(&format!("The id of the task {what}, as the list gives it.")));
     let mut specs = vec![
         Spec {
-            title: "Add a task",
-            description: "Adds one task to the user's list.",
+            title: "Add a task".into(),
+            description: "Adds one task to the user's list.".into(),
             schema: object(
                 &["title"],
                 attributes("What is to be done, in the user's words, without date and priority."),
@@ -104,16 +145,17 @@ fn specs(names: Names) -> Vec<Spec> {
             ..spec(Tool::Add, pick("add_task", "create_todo"))
         },
         Spec {
-            title: "List tasks",
-            description: "Lists the user's tasks, oldest first, those not done unless status says otherwise.",
+            title: "List tasks".into(),
+            description: "Lists the user's tasks, oldest first, those not done unless status says otherwise.".into(),
             schema: object(&[], [filters(), paging()].concat()),
             read_only: true,
             idempotent: true,
             ..spec(Tool::List, pick("list_tasks", "list_todos"))
         },
         Spec {
-            title: "Update a task",
-            description: "Changes one task. What is not given stays as it is; an empty text or list removes the value.",
+            title: "Update a task".into(),
+            description: "Changes one task. What is not given stays as it is; an empty text or list removes the value."
+                .into(),
             schema: object(
                 &[id],
                 [
@@ -127,8 +169,8 @@ fn specs(names: Names) -> Vec<Spec> {
             ..spec(Tool::Update, pick("update_task", "update_todo"))
         },
         Spec {
-            title: "Delete a task",
-            description: "Deletes one task. The user is asked to confirm first.",
+            title: "Delete a task".into(),
+            description: "Deletes one task. The user is asked to confirm first.".into(),
             schema: object(
                 if names == Names::Todo { &["todo_id", "confirmation"] } else { &["task_id"] },
                 vec![id_of("to delete"), confirmation()],
@@ -137,25 +179,28 @@ fn specs(names: Names) -> Vec<Spec> {
             ..spec(Tool::Delete, pick("delete_task", "delete_todo"))
         },
         Spec {
-            title: "Complete several tasks",
-            description: "Marks all the tasks as done that are named by id or that match the filters. The user is asked \
-                          to confirm first.",
+            title: "Complete several tasks".into(),
+            description:
+                "Marks all the tasks as done that are named by id or that match the filters. The user is asked \
+                          to confirm first."
+                    .into(),
             schema: object(&[], [vec![several(ids)], filters(), vec![confirmation()]].concat()),
             destructive: true,
             idempotent: true,
             ..spec(Tool::CompleteSeveral, pick("complete_tasks", "complete_todos"))
         },
         Spec {
-            title: "Delete several tasks",
+            title: "Delete several tasks".into(),
             description: "Deletes all the tasks that are named by id or that match the filters. The user is asked to \
-                          confirm first.",
+                          confirm first."
+                .into(),
             schema: object(&[], [vec![several(ids)], filters(), vec![confirmation()]].concat()),
             destructive: true,
             ..spec(Tool::DeleteSeveral, pick("delete_tasks", "delete_todos"))
         },
         Spec {
-            title: "Schedule a reminder",
-            description: "Reminds the user of one task at a time, once or repeatedly.",
+            title: "Schedule a reminder".into(),
+            description: "Reminds the user of one task at a time, once or repeatedly.".into(),
             schema: object(
                 &[id, "remind_at"],
                 vec![
@@ -171,8 +216,8 @@ fn specs(names: Names) -> Vec<Spec> {
             ..spec(Tool::Remind, "schedule_reminder")
         },
         Spec {
-            title: "Undo the last change",
-            description: "Takes back the user's last change to tasks.",
+            title: "Undo the last change".into(),
+            description: "Takes back the user's last change to tasks.".into(),
             schema: object(&[], Vec::new()),
             // Taking back an addition removes the task.
             destructive: true,
@@ -182,8 +227,8 @@ fn specs(names: Names) -> Vec<Spec> {
     if names == Names::Task {
         // S0 has none: there a status is updated.
         let complete = Spec {
-            title: "Complete a task",
-            description: "Marks one task as done.",
+            title: "Complete a task".into(),
+            description: "Marks one task as done.".into(),
             schema: object(&[id], vec![id_of("that is done")]),
             idempotent: true,
             ..spec(Tool::Complete, "complete_task")
@@ -195,14 +240,15 @@ fn specs(names: Names) -> Vec<Spec> {
 
 fn spec(tool: Tool, name: &'static str) -> Spec {
     Spec {
-        tool,
-        name,
-        title: "",
-        description: "",
+        tool: Some(tool),
+        name: name.into(),
+        title: "".into(),
+        description: "".into(),
         schema: Map::new(),
         read_only: false,
         destructive: false,
         idempotent: false,
+        foreign: None,
     }
 }
 
@@ -319,7 +365,7 @@ mod tests {
     #[test]
     fn both_sets_have_the_names_of_their_seeds() {
         // TASK-1, TASK-2
-        let names = |set| of(set).iter().map(|spec| spec.name).collect::<Vec<_>>();
+        let names = |set| of(set).iter().map(|spec| &*spec.name).collect::<Vec<_>>();
         for name in ["add_task", "list_tasks", "complete_task", "delete_task", "update_task", "schedule_reminder"] {
             assert!(names(Names::Task).contains(&name), "{name}");
         }

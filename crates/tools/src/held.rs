@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::Arguments;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use uuid::Uuid;
-
-use crate::Arguments;
 
 /// Everything that waits after one message of the assistant. Kept with that message, and nowhere else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,10 +27,11 @@ pub struct Act {
     pub bulk: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    pub id: Uuid,
+    /// As whoever keeps the task gives it: a UUID where it is ours.
+    pub id: Value,
     pub title: String,
 }
 
@@ -47,7 +46,8 @@ impl Held {
             [] if acts.is_empty() => return None,
             [] => YES_DELETE.to_owned(),
             _ => {
-                let ids: BTreeSet<Uuid> = acts.iter().flat_map(|act| &act.targets).map(|target| target.id).collect();
+                let targets = acts.iter().flat_map(|act| &act.targets);
+                let ids: BTreeSet<String> = targets.map(|target| target.id.to_string()).collect();
                 let count = ids.len();
                 let verb = if bulk.iter().all(|act| act.tool.starts_with("complete")) { "complete" } else { "delete" };
                 format!("yes {verb} {count} {}", if count == 1 { "task" } else { "tasks" })
@@ -71,11 +71,13 @@ impl Held {
 impl Act {
     /// Whether the targets are those of the arguments.
     fn is_consistent(&self) -> bool {
-        let ids: Vec<Value> = self.targets.iter().map(|target| json!(target.id)).collect();
+        let ids: Vec<&Value> = self.targets.iter().map(|target| &target.id).collect();
         let [(key, value)] = self.arguments.iter().collect::<Vec<_>>()[..] else { return false };
         match (key.as_str(), ids.as_slice()) {
-            ("task_id" | "todo_id", [one]) => !self.bulk && value == one,
-            ("task_ids" | "todo_ids", several) => self.bulk && value.as_array().is_some_and(|list| list == several),
+            ("task_id" | "todo_id" | "id", [one]) => !self.bulk && value == *one,
+            ("task_ids" | "todo_ids", several) => {
+                self.bulk && value.as_array().is_some_and(|list| list.iter().eq(several.iter().copied()))
+            }
             _ => false,
         }
     }
@@ -86,7 +88,7 @@ impl Act {
     }
 
     pub(crate) fn several(tool: &str, key: &str, targets: Vec<Target>) -> Self {
-        let ids: Vec<_> = targets.iter().map(|target| target.id).collect();
+        let ids: Vec<_> = targets.iter().map(|target| target.id.clone()).collect();
         let arguments = Arguments::from_iter([(key.to_owned(), json!(ids))]);
         Self { tool: tool.to_owned(), arguments, targets, bulk: true }
     }
@@ -103,10 +105,12 @@ fn normal(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
 
     fn held(count: u128, bulk: bool) -> Held {
-        let target = |n| Target { id: Uuid::from_u128(n), title: "milk".into() };
+        let target = |n| Target { id: json!(Uuid::from_u128(n)), title: "milk".into() };
         let act = match bulk {
             true => Act::several("delete_tasks", "task_ids", (1..=count).map(target).collect()),
             false => Act::one("delete_task", "task_id", target(1)),
@@ -154,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_task_counts_once() {
-        let target = |n| Target { id: Uuid::from_u128(n), title: "milk".into() };
+        let target = |n| Target { id: json!(Uuid::from_u128(n)), title: "milk".into() };
         let one = Act::one("delete_task", "task_id", target(1));
         let all = Act::several("delete_tasks", "task_ids", vec![target(1), target(2)]);
         assert_eq!(Held::of(vec![one, all]).unwrap().phrase, "yes delete 2 tasks");

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use store::{Conn, Store};
 
 pub use answer::Answer;
-pub use catalog::{Names, Spec, Tool};
+pub use catalog::{Names, Spec, Specs, Tool};
 pub use held::{Act, Held, Target};
 
 use answer::Failure;
@@ -65,6 +65,7 @@ pub enum Outcome {
 pub struct Toolbox<'a> {
     tools: &'a Tools,
     user: &'a User,
+    specs: Specs,
     hold: Hold<'a>,
 }
 
@@ -78,24 +79,31 @@ enum Hold<'a> {
 
 impl Tools {
     pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
-        Toolbox { tools: self, user, hold: Hold::Store(store) }
+        Toolbox { tools: self, user, specs: self.specs(), hold: Hold::Store(store) }
     }
 
-    /// Nothing that these tools do is there before the transaction is committed.
+    /// Nothing that these tools do is there before the transaction is committed. Those of others are not among them: no
+    /// transaction waits for another program.
     pub fn within<'a>(&'a self, user: &'a User, conn: &'a mut Conn) -> Toolbox<'a> {
-        Toolbox { tools: self, user, hold: Hold::Transaction(conn) }
+        let specs = Specs::Ours(catalog::of(self.names));
+        Toolbox { tools: self, user, specs, hold: Hold::Transaction(conn) }
+    }
+
+    fn specs(&self) -> Specs {
+        Specs::Ours(catalog::of(self.names))
     }
 }
 
 impl Toolbox<'_> {
     /// What there is to call.
-    pub fn specs(&self) -> &'static [Spec] {
-        catalog::of(self.tools.names)
+    pub fn specs(&self) -> &Specs {
+        &self.specs
     }
 
     /// Carries one call out. What the caller did wrong is an [`Answer`]; an error is the database's.
     pub async fn call(&mut self, name: &str, mut arguments: Arguments, consent: Consent) -> store::Result<Outcome> {
-        let Some(spec) = self.specs().iter().find(|spec| spec.name == name) else {
+        let spec = self.specs.iter().find(|spec| spec.name == name);
+        let Some((spec, Some(tool))) = spec.map(|spec| (spec, spec.tool)) else {
             let failure = Failure::new(answer::UNKNOWN_TOOL, format!("There is no tool named '{name}'."));
             return Ok(Outcome::Done(Answer::failed(failure)));
         };
@@ -103,7 +111,7 @@ impl Toolbox<'_> {
         arguments.remove("user_id");
         arguments.remove("confirmation");
         catalog::rename(self.tools.names, &mut arguments);
-        let call = Call { tools: self.tools, user: self.user.clone(), tool: spec.tool, arguments, consent };
+        let call = Call { tools: self.tools, user: self.user.clone(), tool, arguments, consent };
         match &mut self.hold {
             Hold::Transaction(conn) => call.carry_out(conn).await,
             Hold::Store(store) if spec.read_only => call.carry_out(&mut store.reader().await?).await,

@@ -252,7 +252,7 @@ impl Filters {
 }
 
 fn target(task: &Task) -> Target {
-    Target { id: task.id, title: task.title.clone() }
+    Target { id: json!(task.id), title: task.title.clone() }
 }
 
 fn about(task: &Task) -> Outcome {

@@ -3,11 +3,14 @@
 use std::io::Write;
 
 use anyhow::Context;
+use assistant::models::Choice;
 use serde_json::{Map, json};
+use tools::foreign::{self, Transport};
 
 use crate::cli::{ConfigCommand, Global};
+use crate::config::mcp_servers::{self, Entry, KEYS, Key, Of};
 use crate::config::settings::{Kind, SETTINGS, Setting};
-use crate::config::{Config, Layers, Value, user_config_file};
+use crate::config::{Config, Layers, Value, models, secrets, user_config_file};
 use crate::exit::{Code, Exit};
 use crate::output;
 
@@ -48,6 +51,14 @@ pub(crate) fn template() -> String {
         }
         text.push_str(&format!("# {}\n# {key} = {}\n", setting.about, setting.example));
     }
+    text.push_str("\n# MCP servers whose tools the assistant uses, each a program or an address.\n# [[mcp_servers]]\n");
+    for Key { name, about, example, .. } in KEYS.iter().filter(|key| key.of != Of::Url) {
+        text.push_str(&format!("# {about}\n# {name} = {example}\n"));
+    }
+    text.push_str("\n# [[mcp_servers]]\n# name = \"search\"\n");
+    for Key { name, about, example, .. } in KEYS.iter().filter(|key| key.of == Of::Url) {
+        text.push_str(&format!("# {about}\n# {name} = {example}\n"));
+    }
     text
 }
 
@@ -83,14 +94,73 @@ fn show(global: &Global) -> anyhow::Result<()> {
                 (setting.name.to_owned(), json!({"value": value, "origin": origin}))
             })
             .collect();
-        return output::say(&json!({"data_dir": config.data_dir, "settings": values}).to_string());
+        let models: Vec<_> = (0..config.models.len()).map(|index| model(&config, index)).collect();
+        let servers: Vec<_> = config.layers.mcp_servers.iter().map(|entry| server(&config, entry)).collect();
+        let all = json!({
+            "data_dir": config.data_dir, "settings": values, "models": models, "mcp_servers": servers,
+        });
+        return output::say(&all.to_string());
     }
     let mut rows = vec![vec!["data_dir".to_owned(), config.data_dir.display().to_string(), String::new()]];
     rows.extend(SETTINGS.iter().map(|setting| {
         let (value, origin) = shown(setting, &config.layers);
         vec![setting.name.to_owned(), value.map(|value| plain(&value)).unwrap_or_default(), origin]
     }));
+    for (index, (choice, source)) in config.models.iter().zip(&config.model_sources).enumerate() {
+        let mut value = choice.label();
+        if let Some(address) = models::address_of(choice) {
+            value.push_str(&format!(" at {address}, {}", key(choice, source.key.as_deref())));
+        }
+        rows.push(vec![format!("models[{}]", index + 1), value, source.origin.to_string()]);
+    }
+    for entry in &config.layers.mcp_servers {
+        let value = enabled(&config, entry).map_or_else(|| "off: enabled is false".to_owned(), mcp_servers::described);
+        rows.push(vec![format!("mcp_servers[{}]", entry.name()), value, entry.origin.to_string()]);
+    }
     output::table(&["SETTING", "VALUE", "FROM"], &rows)
+}
+
+fn model(config: &Config, index: usize) -> serde_json::Value {
+    let (choice, source) = (&config.models[index], &config.model_sources[index]);
+    let headers: Vec<_> = choice.headers.iter().map(|(name, _)| name).collect();
+    json!({
+        "label": choice.label(),
+        "address": models::address_of(choice),
+        "key": source.key,
+        "headers": headers,
+        "temperature": choice.temperature,
+        "origin": source.origin.to_string(),
+    })
+}
+
+/// Of variables and headers only the names: their values may be secrets.
+fn server(config: &Config, entry: &Entry) -> serde_json::Value {
+    let settings = enabled(config, entry);
+    let (of, pairs) = match settings.map(|settings| &settings.transport) {
+        Some(Transport::Child { variables, .. }) => ("env", variables.as_slice()),
+        Some(Transport::Http { headers, .. }) => ("headers", headers.as_slice()),
+        None => ("env", &[][..]),
+    };
+    let names: Vec<_> = pairs.iter().map(|(name, _)| name).collect();
+    json!({
+        "name": entry.name(),
+        "enabled": entry.is_enabled(),
+        "is": settings.map(mcp_servers::described),
+        of: names,
+        "origin": entry.origin.to_string(),
+    })
+}
+
+fn enabled<'a>(config: &'a Config, entry: &Entry) -> Option<&'a foreign::Settings> {
+    config.mcp_servers.iter().find(|settings| entry.is_enabled() && settings.name == entry.name())
+}
+
+fn key(choice: &Choice, kept: Option<&str>) -> String {
+    match (kept, &choice.key) {
+        (Some(reference), _) => format!("key {reference}"),
+        (None, Some(_)) => "key set".to_owned(),
+        (None, None) => "no key".to_owned(),
+    }
 }
 
 /// The value in force and its origin; of a secret only where it is kept.
@@ -98,9 +168,10 @@ fn shown(setting: &Setting, layers: &Layers) -> (Option<serde_json::Value>, Stri
     let Some((value, origin)) = layers.values.get(setting.name) else {
         let default = match setting.kind {
             Kind::Text("") | Kind::Secret => None,
-            Kind::Text(text) => Some(json!(text)),
+            Kind::Text(text) | Kind::Decimal(text) => Some(json!(text)),
             Kind::Number(number) => Some(json!(number)),
-            Kind::List => Some(json!([])),
+            Kind::List(list) => Some(json!(list)),
+            Kind::Headers => Some(json!([])),
         };
         return (default, "default".to_owned());
     };
@@ -112,6 +183,9 @@ fn shown(setting: &Setting, layers: &Layers) -> (Option<serde_json::Value>, Stri
         }
         Value::Text(text) => json!(text),
         Value::Number(number) => json!(number),
+        Value::List(list) if setting.kind == Kind::Headers => {
+            json!(list.iter().map(|entry| secrets::shown_header(entry)).collect::<Vec<_>>())
+        }
         Value::List(list) => json!(list),
     };
     (Some(value), origin.to_string())

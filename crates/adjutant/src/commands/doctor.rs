@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
+use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use store::Store;
 use store::lock::Lock;
 
 use crate::cli::Global;
 use crate::client::http;
-use crate::config::{Config, Mistake};
+use crate::config::{Config, Mistake, mcp_servers, models};
 use crate::exit::{Code, Exit};
 use crate::output;
 
@@ -67,7 +69,13 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     if let Some(url) = config.server.auth.as_ref().and_then(|auth| auth.jwks_url.as_deref()) {
         findings.push(keys(url).await);
     }
-    findings.push(good("model", "offline, built in: no key and no network needed".to_owned()));
+    findings.push(good("model", config.model_line()));
+    let models = config.models.iter().filter_map(|choice| Some((choice.label(), models::address_of(choice)?)));
+    findings.extend(join_all(models.map(|(label, address)| answers(label, address))).await);
+    let servers = config.mcp_servers.iter();
+    findings.extend(
+        servers.map(|server| good("MCP server", format!("{}: {}", server.name, mcp_servers::described(server)))),
+    );
     let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
     findings.push(good("time zone", zone));
     if let Some(endpoint) = &config.otlp_endpoint {
@@ -115,6 +123,18 @@ async fn keys(url: &str) -> Finding {
         Ok(set) if set["keys"].is_array() => good("token keys", format!("{url} publishes keys")),
         Ok(_) => bad("token keys", format!("{url} does not publish keys")),
         Err(error) => bad("token keys", format!("{url} cannot be read: {error}")),
+    }
+}
+
+/// Whether there is somebody at the model's address. The key stays here: whoever answers at all is reachable.
+async fn answers(label: String, address: &str) -> Finding {
+    let ask = async {
+        let client = http(address).redirect(Policy::none()).timeout(PATIENCE).build()?;
+        client.get(address).send().await
+    };
+    match ask.await {
+        Ok(_) => good("model", format!("{label}: {address} can be reached")),
+        Err(_) => bad("model", format!("{label}: {address} cannot be reached")),
     }
 }
 

@@ -119,7 +119,14 @@ fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, log: &
             }
             log.set_level(new.log_level);
             // The guard belongs to the address that is in use.
-            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server });
+            let models = match wire::models(&new) {
+                Ok(models) => models,
+                Err(error) => {
+                    let mistakes = format!("{error:#}");
+                    return tracing::error!(event = "configuration_rejected", mistakes);
+                }
+            };
+            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, models);
             tracing::info!(event = "configuration_reloaded");
         }
         Err(mistakes) => {
@@ -136,7 +143,7 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
         Some(_) => output::say("  database   PostgreSQL")?,
         None => output::say(&format!("  database   SQLite in {}", config.data_dir.display()))?,
     }
-    output::say("  model      offline, built in: no key and no network needed")?;
+    output::say(&format!("  model      {}", config.model_line()))?;
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),
         None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),

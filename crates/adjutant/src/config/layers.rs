@@ -1,13 +1,14 @@
 //! Collects values from the file, the environment and the flags, each with where it came from.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::settings::{self, Kind, SETTINGS};
+use super::mcp_servers::{self, Entry};
+use super::secrets::Variables;
+use super::settings::{self, Kind};
 use super::{Mistake, config_file};
 use crate::cli::Global;
 
@@ -40,17 +41,26 @@ pub(crate) enum Value {
 }
 
 /// The values that were given, by setting; later layers have replaced earlier ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Layers {
     pub(crate) file: Option<PathBuf>,
     pub(crate) values: BTreeMap<&'static str, (Value, Origin)>,
+    /// As they stand in the file; nothing else adds to them.
+    pub(crate) mcp_servers: Vec<Entry>,
+}
+
+/// Without the values: a variable may hold a secret where a reference was wanted.
+impl fmt::Debug for Layers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layers").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 impl Layers {
     pub(crate) fn collect(
         global: &Global,
         listen: Option<&str>,
-        variables: impl Iterator<Item = (OsString, OsString)>,
+        variables: &Variables,
         mistakes: &mut Vec<Mistake>,
     ) -> Self {
         let mut layers = Self::default();
@@ -88,9 +98,16 @@ impl Layers {
             mistakes.push(Mistake { origin: at(offset), message: format!("not TOML: {}", error.message()) });
         }
         for (section, content) in document.get_ref() {
+            if section.get_ref() == mcp_servers::SECTION {
+                self.mcp_servers = mcp_servers::collect(section, content, &at, mistakes);
+                continue;
+            }
             let DeValue::Table(keys) = content.get_ref() else {
                 let origin = at(section.span().start);
-                mistakes.push(unknown(section.get_ref(), origin));
+                mistakes.push(match settings::is_section(section.get_ref()) {
+                    true => Mistake { origin, message: format!("{0} must be a section: [{0}]", section.get_ref()) },
+                    false => unknown(section.get_ref(), origin),
+                });
                 continue;
             };
             for (key, value) in keys {
@@ -105,30 +122,31 @@ impl Layers {
                     Err(wanted) => mistakes.push(Mistake { origin, message: format!("{name} must be {wanted}") }),
                 }
             }
-            if keys.is_empty() && !SETTINGS.iter().any(|s| s.name.split('.').next() == Some(section.get_ref())) {
+            if keys.is_empty() && !settings::is_section(section.get_ref()) {
                 mistakes.push(unknown(section.get_ref(), at(section.span().start)));
             }
         }
     }
 
-    fn add_variables(&mut self, variables: impl Iterator<Item = (OsString, OsString)>, mistakes: &mut Vec<Mistake>) {
-        let mut ours: Vec<(String, OsString)> = variables
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
-            .filter(|(name, _)| name.starts_with("ADJUTANT_") && name.contains("__"))
-            .collect();
-        ours.sort();
-        for (variable, value) in ours {
-            let name = variable["ADJUTANT_".len()..].to_lowercase().replacen("__", ".", 1);
-            let origin = Origin::Variable(variable);
+    fn add_variables(&mut self, variables: &Variables, mistakes: &mut Vec<Mistake>) {
+        for (variable, value) in variables.iter() {
+            let Some(path) = variable.strip_prefix("ADJUTANT_").filter(|path| path.contains("__")) else { continue };
+            let name = path.to_lowercase().replacen("__", ".", 1);
+            let origin = Origin::Variable(variable.to_owned());
+            if name.split('.').next() == Some(mcp_servers::SECTION) {
+                let message = "MCP servers stand in the file, as [[mcp_servers]]; variables cannot add or change them";
+                mistakes.push(Mistake { origin, message: message.to_owned() });
+                continue;
+            }
             let Some(setting) = settings::find(&name) else {
                 mistakes.push(unknown(&name, origin));
                 continue;
             };
-            let Ok(text) = value.into_string() else {
+            let Some(text) = value.to_str() else {
                 mistakes.push(Mistake { origin, message: "the value is not UTF-8".to_owned() });
                 continue;
             };
-            match from_text(setting.kind, &text) {
+            match from_text(setting.kind, text) {
                 Ok(value) => drop(self.values.insert(setting.name, (value, origin))),
                 Err(wanted) => mistakes.push(Mistake { origin, message: format!("{name} must be {wanted}") }),
             }
@@ -147,7 +165,10 @@ fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, &'static str> {
         (Kind::Number(_), DeValue::Integer(number)) => {
             number.as_str().parse().ok().filter(|_| number.radix() == 10).map(Value::Number).ok_or(wanted(kind))
         }
-        (Kind::List, DeValue::Array(items)) => {
+        (Kind::Decimal(_), DeValue::String(text)) => Ok(Value::Text(text.to_string())),
+        (Kind::Decimal(_), DeValue::Integer(number)) => Ok(Value::Text(number.as_str().to_owned())),
+        (Kind::Decimal(_), DeValue::Float(number)) => Ok(Value::Text(number.as_str().to_owned())),
+        (Kind::List(_) | Kind::Headers, DeValue::Array(items)) => {
             let texts = items.iter().map(|item| match item.get_ref() {
                 DeValue::String(text) => Some(text.to_string()),
                 _ => None,
@@ -160,9 +181,9 @@ fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, &'static str> {
 
 fn from_text(kind: Kind, text: &str) -> Result<Value, &'static str> {
     match kind {
-        Kind::Text(_) | Kind::Secret => Ok(Value::Text(text.to_owned())),
+        Kind::Text(_) | Kind::Decimal(_) | Kind::Secret => Ok(Value::Text(text.to_owned())),
         Kind::Number(_) => text.trim().parse().map(Value::Number).map_err(|_| wanted(kind)),
-        Kind::List => {
+        Kind::List(_) | Kind::Headers => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Ok(Value::List(items.map(str::to_owned).collect()))
         }
@@ -173,7 +194,9 @@ fn wanted(kind: Kind) -> &'static str {
     match kind {
         Kind::Text(_) => "text in quotes",
         Kind::Number(_) => "a whole number",
-        Kind::List => "a list of texts",
+        Kind::Decimal(_) => "a number",
+        Kind::List(_) => "a list of texts",
+        Kind::Headers => "a list of texts such as \"Name: value\"",
         Kind::Secret => "a reference in quotes: \"env:NAME\" or \"file:PATH\"",
     }
 }

@@ -3,8 +3,12 @@
 //! Everything that is wrong is reported at once, each with where it stands and what to do. Secrets are references
 //! (`env:NAME`, `file:PATH`); their values are looked up here and never shown.
 
+mod address;
 mod layers;
+pub(crate) mod mcp_servers;
+pub(crate) mod models;
 mod read;
+pub(crate) mod secrets;
 pub(crate) mod settings;
 
 use std::ffi::OsString;
@@ -13,16 +17,18 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assistant::models::{Choice, Provider};
 use jiff::tz::TimeZone;
 use secrecy::{ExposeSecret, SecretString};
 use server::settings::{Auth, Rate};
 use store::{Durability, Location};
-use tools::{Confirm, Names};
+use tools::{Confirm, Names, foreign};
 use tracing::level_filters::LevelFilter;
 use understand::Order;
 
 pub(crate) use layers::{Layers, Origin, Value};
 use read::Reader;
+use secrets::Variables;
 
 use crate::cli::Global;
 
@@ -34,6 +40,13 @@ pub(crate) struct Config {
     pub(crate) database_url: Option<SecretString>,
     pub(crate) durability: Durability,
     pub(crate) server: server::Settings,
+    /// The first is asked first, each next one takes the place of those before it.
+    pub(crate) models: Vec<Choice>,
+    /// Of each model.
+    pub(crate) model_sources: Vec<models::Source>,
+    /// Which model is asked first and why, for people.
+    pub(crate) model_reason: String,
+    pub(crate) mcp_servers: Vec<foreign::Settings>,
     pub(crate) log_level: LevelFilter,
     pub(crate) log_format: LogFormat,
     pub(crate) otlp_endpoint: Option<String>,
@@ -75,8 +88,9 @@ impl Config {
         variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Self, Vec<Mistake>> {
         let mut mistakes = Vec::new();
-        let layers = Layers::collect(global, listen, variables, &mut mistakes);
-        let mut reader = Reader { layers: &layers, mistakes };
+        let variables: Variables = variables.collect();
+        let layers = Layers::collect(global, listen, &variables, &mut mistakes);
+        let mut reader = Reader { layers: &layers, variables: &variables, mistakes };
         let config = Self::read(&mut reader, global);
         let mut mistakes = reader.mistakes;
         mistakes.sort_by(|a, b| a.origin.cmp(&b.origin));
@@ -123,6 +137,7 @@ impl Config {
                 },
             },
         };
+        let (models, model_sources, model_reason) = models::read(reader);
         Self {
             listen,
             data_dir: data_dir(global),
@@ -130,12 +145,27 @@ impl Config {
             durability: reader
                 .word("database.durability", &[("full", Durability::Full), ("normal", Durability::Normal)]),
             server: settings,
+            models,
+            model_sources,
+            model_reason,
+            mcp_servers: mcp_servers::read(reader),
             log_level: reader.word("log.level", &LEVELS),
             log_format: reader
                 .word("log.format", &[("auto", LogFormat::Auto), ("json", LogFormat::Json), ("text", LogFormat::Text)]),
             otlp_endpoint: reader.parsed("telemetry.otlp_endpoint", "a URL such as http://127.0.0.1:4317", origin_of),
             service_name: reader.text("telemetry.service_name").unwrap_or_default(),
             layers: Layers::default(),
+        }
+    }
+
+    /// The model that is asked first, why, and what happens when it fails.
+    pub(crate) fn model_line(&self) -> String {
+        let reason = &self.model_reason;
+        let rest: Vec<_> = self.models.iter().skip(1).map(Choice::label).collect();
+        match self.models.first() {
+            _ if !rest.is_empty() => format!("{reason}; when it fails, {}", rest.join(", then ")),
+            Some(first) if first.provider != Provider::Offline => format!("{reason}; nothing takes its place"),
+            _ => reason.clone(),
         }
     }
 

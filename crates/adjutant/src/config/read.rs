@@ -4,10 +4,12 @@ use secrecy::SecretString;
 
 use super::Mistake;
 use super::layers::{Layers, Origin, Value};
+use super::secrets::{self, Variables, is_reference};
 use super::settings::{self, Kind};
 
 pub(crate) struct Reader<'a> {
     pub(crate) layers: &'a Layers,
+    pub(crate) variables: &'a Variables,
     pub(crate) mistakes: Vec<Mistake>,
 }
 
@@ -25,15 +27,32 @@ impl Reader<'_> {
     }
 
     pub(crate) fn mistake(&mut self, name: &str, message: String) {
-        let origin = self.layers.values.get(name).map_or(Origin::Default, |(_, origin)| origin.clone());
+        self.mistake_at(self.origin(name), message);
+    }
+
+    pub(crate) fn mistake_at(&mut self, origin: Origin, message: String) {
         self.mistakes.push(Mistake { origin, message });
+    }
+
+    pub(crate) fn origin(&self, name: &str) -> Origin {
+        self.layers.values.get(name).map_or(Origin::Default, |(_, origin)| origin.clone())
+    }
+
+    /// Set, and not to nothing.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        match self.layers.values.get(name) {
+            Some((Value::Text(text), _)) => !text.trim().is_empty(),
+            Some((Value::List(items), _)) => !items.is_empty(),
+            Some((Value::Number(_), _)) => true,
+            None => false,
+        }
     }
 
     /// What was given, or the default; nothing where that is empty.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let text = match (self.layers.values.get(name), settings::find(name).map(|setting| setting.kind)) {
             (Some((Value::Text(text), _)), _) => text,
-            (_, Some(Kind::Text(default))) => default,
+            (_, Some(Kind::Text(default) | Kind::Decimal(default))) => default,
             _ => "",
         };
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -48,11 +67,19 @@ impl Reader<'_> {
         value
     }
 
+    /// The entries of a list as they are written, or those of the default.
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        match (self.layers.values.get(name), settings::find(name).map(|setting| setting.kind)) {
+            (Some((Value::List(items), _)), _) => items.clone(),
+            (_, Some(Kind::List(default))) => default.iter().map(|item| (*item).to_owned()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     pub(crate) fn list<T>(&mut self, name: &str, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
-        let Some((Value::List(items), _)) = self.layers.values.get(name) else { return Vec::new() };
         let mut values = Vec::new();
-        for item in items {
-            match parse(item) {
+        for item in self.texts(name) {
+            match parse(&item) {
                 Some(value) => values.push(value),
                 None => self.mistake(name, format!("every entry of {name} must be {wanted}, not '{item}'")),
             }
@@ -89,12 +116,16 @@ impl Reader<'_> {
         words[0].1
     }
 
+    /// Whether a secret is written out.
+    pub(crate) fn is_inline_secret(&self, name: &str) -> bool {
+        self.text(name).is_some_and(|text| !is_reference(&text))
+    }
+
     /// The secret that a reference points to. The value itself is refused wherever it stands.
     pub(crate) fn secret(&mut self, name: &str) -> Option<SecretString> {
-        let text = self.text_of_secret(name)?;
+        let text = self.text(name)?;
         if !is_reference(&text) {
-            let message = format!("{name} must not stand here itself: write \"env:NAME\" or \"file:PATH\"");
-            self.mistake(name, message);
+            self.mistake(name, secrets::inline(name));
             return None;
         }
         self.resolve(name, &text)
@@ -102,39 +133,17 @@ impl Reader<'_> {
 
     /// A value that may also stand for itself.
     pub(crate) fn reference(&mut self, name: &str) -> Option<SecretString> {
-        let text = self.text_of_secret(name)?;
+        let text = self.text(name)?;
         if is_reference(&text) { self.resolve(name, &text) } else { Some(text.into()) }
     }
 
-    fn text_of_secret(&self, name: &str) -> Option<String> {
-        match self.layers.values.get(name) {
-            Some((Value::Text(text), _)) if !text.trim().is_empty() => Some(text.trim().to_owned()),
-            _ => None,
-        }
-    }
-
     fn resolve(&mut self, name: &str, reference: &str) -> Option<SecretString> {
-        let found = match reference.split_once(':') {
-            Some(("env", variable)) => std::env::var(variable)
-                .map_err(|_| format!("{name} refers to the variable {variable}, which is not set")),
-            Some(("file", path)) => std::fs::read_to_string(path)
-                .map_err(|error| format!("{name} refers to the file {path}, which cannot be read: {error}")),
-            _ => Err(format!("{name} must be \"env:NAME\" or \"file:PATH\"")),
-        };
-        match found.map(|value| value.trim().to_owned()) {
-            Ok(value) if !value.is_empty() => Some(value.into()),
-            Ok(_) => {
-                self.mistake(name, format!("{name} refers to {reference}, which is empty"));
-                None
-            }
+        match secrets::resolve(self.variables, name, reference) {
+            Ok(secret) => Some(secret),
             Err(message) => {
                 self.mistake(name, message);
                 None
             }
         }
     }
-}
-
-fn is_reference(text: &str) -> bool {
-    text.starts_with("env:") || text.starts_with("file:")
 }

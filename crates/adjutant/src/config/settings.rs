@@ -7,7 +7,11 @@ pub(crate) enum Kind {
     /// Text with a default; empty means not set.
     Text(&'static str),
     Number(u64),
-    List,
+    /// A number that may have a fraction, or a word in its place.
+    Decimal(&'static str),
+    List(&'static [&'static str]),
+    /// `Name: value` each; a value may be a reference, and one that lets somebody in must be.
+    Headers,
     /// `env:NAME` or `file:PATH`, never the secret itself.
     Secret,
 }
@@ -25,7 +29,7 @@ const fn setting(name: &'static str, kind: Kind, example: &'static str, about: &
     Setting { name, kind, about, example }
 }
 
-use Kind::{List, Number, Secret, Text};
+use Kind::{Decimal, Headers, List, Number, Secret, Text};
 
 pub(crate) const SETTINGS: &[Setting] = &[
     setting(
@@ -42,7 +46,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "server.cors_origins",
-        List,
+        List(&[]),
         "[\"https://app.example\"]",
         "Web pages of other origins that may call the server.",
     ),
@@ -81,6 +85,39 @@ pub(crate) const SETTINGS: &[Setting] = &[
         Text("full"),
         "\"full\"",
         "SQLite: full survives a power cut, normal a crash of the program.",
+    ),
+    setting(
+        "model.provider",
+        Text(""),
+        "\"gemini\"",
+        "offline (built in), gemini, openai, anthropic or openai-compatible; without it by the key found: GEMINI_API_KEY, \
+         OPENAI_API_KEY, ANTHROPIC_API_KEY.",
+    ),
+    setting("model.name", Text(""), "\"gemini-2.5-flash\"", "The model, as its provider calls it."),
+    setting(
+        "model.base_url",
+        Text(""),
+        "\"http://localhost:11434/v1\"",
+        "Where the model is, unless at its provider's; Ollama's address with openai-compatible, for example.",
+    ),
+    setting("model.api_key", Secret, "\"env:GEMINI_API_KEY\"", "The key, where it is not in the provider's variable."),
+    setting(
+        "model.headers",
+        Headers,
+        "[\"X-Team: blue\"]",
+        "Sent with every request; whatever lets somebody in as a reference: \"api-key: env:NAME\".",
+    ),
+    setting(
+        "model.temperature",
+        Decimal("0"),
+        "\"0\"",
+        "From 0, as predictable as can be, to 2; default leaves it to the provider.",
+    ),
+    setting(
+        "model.fallback",
+        List(&["offline"]),
+        "[\"openai:gpt-4o\", \"offline\"]",
+        "What answers when the model fails, in order: offline, a provider, or one with its model. [] is nothing.",
     ),
     setting(
         "assistant.time_zone",
@@ -129,9 +166,13 @@ pub(crate) fn find(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name == name)
 }
 
+pub(crate) fn is_section(name: &str) -> bool {
+    SETTINGS.iter().any(|setting| setting.name.split('.').next() == Some(name))
+}
+
 /// The setting, section or key that somebody may have meant.
 pub(crate) fn suggestion(name: &str) -> Option<&'static str> {
-    let sections = SETTINGS.iter().filter_map(|setting| setting.name.split('.').next());
+    let sections = SETTINGS.iter().filter_map(|setting| setting.name.split('.').next()).chain(["mcp_servers"]);
     let names = SETTINGS.iter().map(|setting| setting.name);
     let candidates: Vec<_> = if name.contains('.') { names.collect() } else { sections.collect() };
     let best = candidates.into_iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min()?;

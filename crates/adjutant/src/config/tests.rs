@@ -1,5 +1,8 @@
 //! Configuration: what wins, what is refused, and how mistakes are reported.
 
+mod mcp_servers;
+mod models;
+
 use std::ffi::OsString;
 
 use super::*;
@@ -116,13 +119,23 @@ fn secrets_come_from_files_and_must_be_long_enough() {
 }
 
 #[test]
+fn references_are_looked_up_in_the_given_variables() {
+    let variables = [("ADJUTANT_AUTH__JWT_SECRET", "env:JWT"), ("JWT", "0123456789012345678901234567890123456789")];
+    assert!(load("", &variables, None).unwrap().server.auth.unwrap().secret.is_some());
+    let said = load("", &variables[..1], None).unwrap_err();
+    assert_eq!(said, ["ADJUTANT_AUTH__JWT_SECRET: auth.jwt_secret refers to the variable JWT, which is not set"]);
+}
+
+#[test]
 fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
     let template = crate::commands::config::template();
     load(&template, &[], None).unwrap();
     let lines = template.lines().map(|line| match line.strip_prefix("# ") {
-        Some(setting) if setting.contains(" = ") => setting,
+        Some(setting) if setting.contains(" = ") || setting.starts_with("[[") => setting,
         _ => line,
     });
     let all: Vec<_> = lines.filter(|line| !line.contains("env:")).collect();
-    load(&all.join("\n"), &[], None).unwrap();
+    let keys = [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o")];
+    let config = load(&all.join("\n"), &keys, None).unwrap();
+    assert_eq!((config.models.len(), config.mcp_servers.len()), (3, 2));
 }

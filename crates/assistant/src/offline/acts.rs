@@ -173,7 +173,7 @@ fn several(policy: &mut Policy<'_>, tool: Tool, command: &Command, named: Option
     }
     let arguments = match &named {
         Some(mentions) => {
-            let ids: Vec<_> = mentions.iter().filter_map(|mention| mention.id).collect();
+            let ids: Vec<_> = mentions.iter().filter_map(|mention| mention.id.clone()).collect();
             let key = if spec.takes("todo_ids") { "todo_ids" } else { "task_ids" };
             Arguments::from_iter([(key.to_owned(), json!(ids))])
         }
@@ -450,9 +450,8 @@ fn title_of<'v>(data: &'v Value, fallback: &'v str) -> &'v str {
 
 /// The argument that names one task.
 fn of_task(spec: &Spec, mention: &Mention) -> Arguments {
-    let key = if spec.takes("todo_id") { "todo_id" } else { "task_id" };
-    let id = mention.id.map(|id| id.to_string()).unwrap_or_default();
-    Arguments::from_iter([(key.to_owned(), id.into())])
+    let id = mention.id.clone().unwrap_or_default();
+    Arguments::from_iter([(spec.id_key().to_owned(), id)])
 }
 
 /// What a command says about a task besides its title.

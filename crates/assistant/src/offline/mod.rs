@@ -96,7 +96,7 @@ impl<'a> Policy<'a> {
     }
 
     fn spec(&self, tool: Tool) -> Option<&'a Spec> {
-        self.prompt.tools.iter().find(|spec| spec.tool == tool)
+        self.prompt.tools.iter().find(|spec| spec.tool == Some(tool))
     }
 
     /// The answer to this call, once it has been made.
@@ -104,7 +104,7 @@ impl<'a> Policy<'a> {
         let outcome = self.prompt.steps.iter().flat_map(|step| &step.calls).nth(self.answered);
         let Some((_, outcome)) = outcome else {
             let arguments = Value::Object(arguments).to_string();
-            return Err(Ask(Call { name: spec.name.to_owned(), arguments }));
+            return Err(Ask(Call { name: spec.name.to_string(), arguments }));
         };
         self.answered += 1;
         Ok(match outcome {

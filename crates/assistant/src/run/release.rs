@@ -10,7 +10,7 @@ impl Run<'_, '_> {
     /// What the user agreed to is done, and nothing else.
     pub(super) async fn release(mut self, held: Held) -> store::Result<AgentResult> {
         self.released = true;
-        let specs = self.toolbox.specs();
+        let specs = self.specs.clone();
         // What another program kept may have been changed there: only what can be held is released.
         if !held.acts.iter().all(|act| specs.iter().any(|spec| spec.name == act.tool && spec.destructive)) {
             return Ok(self.answer(&wording::confirm_again()));
@@ -36,13 +36,13 @@ impl Run<'_, '_> {
 
     /// The act is lost, its title is not: found again it is done, unless two tasks are called so.
     pub(super) async fn release_by_title(mut self, title: &str) -> store::Result<AgentResult> {
-        let specs = self.toolbox.specs();
-        let find = |tool| specs.iter().find(|spec| spec.tool == tool);
+        let specs = self.specs.clone();
+        let find = |tool| specs.iter().find(|spec| spec.tool == Some(tool));
         let (Some(list), Some(delete)) = (find(Tool::List), find(Tool::Delete)) else {
             return Ok(self.answer(&wording::confirm_again()));
         };
         let wanted = json!({"status": "all", "query": title, "limit": 200});
-        let look = Call { name: list.name.to_owned(), arguments: wanted.to_string() };
+        let look = Call { name: list.name.to_string(), arguments: wanted.to_string() };
         let tasks = match self.carry_out(&look, Consent::Missing).await {
             Ok(Outcome::Done(answer)) => answer.into_data()["tasks"].take(),
             Ok(Outcome::Held(_)) | Err(CallError::Late) => return Ok(self.break_off(late())),
@@ -52,11 +52,9 @@ impl Run<'_, '_> {
         match matches.as_slice() {
             [] => Ok(self.answer(&wording::not_found(title))),
             [task] => {
-                let key = if delete.takes("todo_id") { "todo_id" } else { "task_id" };
-                let arguments = Arguments::from_iter([(key.to_owned(), task["id"].clone())]);
-                let id = task["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_default();
-                let targets = vec![Target { id, title: title.to_owned() }];
-                let act = Act { tool: delete.name.to_owned(), arguments, targets, bulk: false };
+                let arguments = Arguments::from_iter([(delete.id_key().to_owned(), task["id"].clone())]);
+                let targets = vec![Target { id: task["id"].clone(), title: title.to_owned() }];
+                let act = Act { tool: delete.name.to_string(), arguments, targets, bulk: false };
                 match Held::of(vec![act]) {
                     Some(held) => self.release(held).await,
                     None => Ok(self.answer(&wording::confirm_again())),

@@ -15,7 +15,7 @@ use understand::Reader;
 use utoipa::ToSchema;
 
 use crate::change::{Change, Json};
-use crate::chat::{self, Form, Place, Told, Turn};
+use crate::chat::{self, Form, Place, Told, Turn, Usage};
 use crate::problem::Body as ProblemBody;
 use crate::request::RequestId;
 use crate::{App, Problem};
@@ -67,6 +67,13 @@ struct ChatResponse<'a> {
     #[schema(examples("yes delete"))]
     confirmation_phrase: Option<&'a str>,
     request_id: &'a str,
+    /// Who answered.
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    /// What the user should know though it went well.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
 }
 
 /// A message, and the conversation it follows (S4).
@@ -159,7 +166,10 @@ struct ResponseMetadata<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pending: Option<&'a Held>,
-    warnings: Vec<&'static str>,
+    /// What replies of outside models cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    warnings: Vec<&'a str>,
 }
 
 /// Says something to the assistant and streams its answer as server-sent events: `thinking`, `tool_call`,
@@ -331,6 +341,9 @@ fn chat_response(told: &Told<'_>) -> serde_json::Result<String> {
         error_type: told.result.error_type.map(ErrorType::as_str),
         confirmation_phrase: told.result.held.as_ref().map(|held| held.phrase.as_str()),
         request_id: told.request_id,
+        model: told.model,
+        usage: told.usage(),
+        warnings: &told.result.warnings,
     })
 }
 
@@ -342,8 +355,9 @@ fn agent_response_of_a_part(told: &Told<'_>) -> serde_json::Result<String> {
     agent_response_with(told, vec!["only the last 50 messages of the history were looked at"])
 }
 
-fn agent_response_with(told: &Told<'_>, warnings: Vec<&'static str>) -> serde_json::Result<String> {
+fn agent_response_with(told: &Told<'_>, mut warnings: Vec<&'static str>) -> serde_json::Result<String> {
     let result = told.result;
+    let warnings = warnings.drain(..).chain(result.warnings.iter().map(String::as_str)).collect();
     let mut read = serde_json::to_value(&told.request.reading)?;
     serde_json::to_string(&AgentResponse {
         response_text: &result.response,
@@ -358,6 +372,7 @@ fn agent_response_with(told: &Told<'_>, warnings: Vec<&'static str>) -> serde_js
             request_id: told.request_id,
             error_type: result.error_type.map(|kind| error_type(kind, result.tool_error.as_deref())),
             pending: result.held.as_ref(),
+            usage: told.usage(),
             warnings,
         },
     })

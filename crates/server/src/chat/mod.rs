@@ -17,9 +17,11 @@ use axum::http::HeaderValue;
 use axum::response::Response;
 use model::User;
 use model::conversation::{Id, Message, Role};
+use serde::Serialize;
 use store::Conn;
 use store::idempotency::{Key, Reply, once};
 use tracing::Instrument;
+use utoipa::ToSchema;
 
 pub(crate) use live::Turns;
 
@@ -69,12 +71,34 @@ pub(crate) struct Told<'a> {
     pub(crate) milliseconds: u64,
 }
 
+/// What the replies of outside models cost.
+#[derive(Clone, Copy, Serialize, ToSchema)]
+#[schema(as = TokenUsage)]
+pub(crate) struct Usage {
+    input_tokens: u64,
+    /// Reasoning included.
+    output_tokens: u64,
+    reasoning_tokens: u64,
+    total_tokens: u64,
+}
+
+impl Told<'_> {
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.result.usage().map(|usage| Usage {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            reasoning_tokens: usage.reasoning,
+            total_tokens: usage.input + usage.output,
+        })
+    }
+}
+
 /// Carries a turn out and answers it.
 pub(crate) async fn carry_out(app: &App, turn: Turn) -> Result<Response, Problem> {
-    let limit = app.in_force().settings.request_timeout;
-    let limits = Limits { max_tool_calls: app.in_force().settings.max_tool_calls, time: limit };
-    let runner = AgentRunner { model: app.model().clone(), limits };
-    if runner.model.is_immediate() {
+    let in_force = app.in_force();
+    let limits = Limits { max_tool_calls: in_force.settings.max_tool_calls, time: in_force.settings.request_timeout };
+    let runner = AgentRunner { models: in_force.models.clone(), limits };
+    if runner.models.first().is_immediate() {
         let (form, seen) = (turn.form, turn.seen);
         let (reply, earlier, ended) = at_once(app, runner, turn).await?;
         Ok(respond(form, reply, earlier, seen, ended))
@@ -90,7 +114,7 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
     let ended = Arc::new(OnceLock::new());
     let (summary, limit) = (ended.clone(), app.in_force().settings.request_timeout);
     let Turn { user, request, place, key, request_id, form, started, .. } = turn;
-    let fallback = (request.clone(), request_id.clone(), place.id().cloned(), runner.model.clone());
+    let fallback = (request.clone(), request_id.clone(), place.id().cloned(), runner.models.clone());
     let job = async move |conn: &mut Conn| -> store::Result<Reply> {
         let mut events = Vec::with_capacity(8);
         let (context, id) = match place {
@@ -112,7 +136,7 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
             request: &request,
             conversation_id: id.as_ref(),
             request_id: &request_id,
-            model: runner.model.name(),
+            model: runner.models.first().name(),
             milliseconds: milliseconds(started),
         };
         let body = render(form, &events, &told)?;
@@ -142,13 +166,13 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
         Ok(Err(error)) => return Err(Problem::from_store("conversation")(error)),
         Err(_) => AgentResult::failed(ErrorType::Timeout, assistant::timed_out()),
     };
-    let (request, request_id, id, model) = fallback;
+    let (request, request_id, id, models) = fallback;
     let told = Told {
         result: &failed,
         request: &request,
         conversation_id: id.as_ref(),
         request_id: &request_id,
-        model: model.name(),
+        model: models.first().name(),
         milliseconds: milliseconds(started),
     };
     let body = render(form, &[failure(&failed)], &told)?;
@@ -225,7 +249,8 @@ impl Place {
 
 impl Ended {
     fn of(result: &AgentResult) -> Self {
+        let asked = result.asked.clone();
         let tools = result.tool_calls.iter().map(|call| (call.tool_name.clone(), call.error.is_none())).collect();
-        Self::new(tools, result.success)
+        Self::new(tools, asked, result.success)
     }
 }

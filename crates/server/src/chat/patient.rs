@@ -137,7 +137,7 @@ impl Task {
             request: &self.turn.request,
             conversation_id: self.turn.place.id(),
             request_id: &self.turn.request_id,
-            model: self.runner.model.name(),
+            model: result.answered_by.as_deref().unwrap_or(self.runner.models.first().name()),
             milliseconds: milliseconds(self.turn.started),
         }
     }

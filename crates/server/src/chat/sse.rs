@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::Told;
+use super::{Told, Usage};
 
 /// Keeps connections open through whatever is between us and the client.
 pub(crate) const KEEP_ALIVE: &str = ": keep-alive\n\n";
@@ -32,6 +32,9 @@ pub(crate) fn done(id: usize, told: &Told<'_>) -> serde_json::Result<String> {
         /// What the user must reply for what waits to be done.
         #[serde(skip_serializing_if = "Option::is_none")]
         confirmation_phrase: Option<&'a str>,
+        model: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     }
     let data = Done {
         final_output: &told.result.response,
@@ -39,6 +42,8 @@ pub(crate) fn done(id: usize, told: &Told<'_>) -> serde_json::Result<String> {
         success: told.result.success,
         conversation_id: told.conversation_id.map(ToString::to_string),
         confirmation_phrase: told.result.held.as_ref().map(|held| held.phrase.as_str()),
+        model: told.model,
+        usage: told.usage(),
     };
     block(id, "done", &data, told.request_id)
 }

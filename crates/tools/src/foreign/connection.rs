@@ -90,10 +90,13 @@ impl Connection {
         if let Transport::Http { url, headers } = &settings.transport {
             let signals = Arc::new(Signals::default());
             let transport = Guarded::new(http::transport(url, headers, &signals)?, signals.clone());
-            let service = begin(transport, mode(era, true), deadline, stop).await;
-            return service
-                .map(|service| Self::new(service, None, signals.clone()))
-                .map_err(|error| outside(&redactor, signals.reason().unwrap_or(&error)));
+            return match begin(transport, mode(era, true), deadline, stop).await {
+                Ok(service) => Ok(Self::new(service, None, signals)),
+                Err(error) => {
+                    signals.lose(error);
+                    Err(outside(&redactor, signals.reason().unwrap_or_default()))
+                }
+            };
         }
         // A server that does not know the newer era may leave, or answer later to what it has not understood: it
         // begins anew for the older one.

@@ -12,7 +12,7 @@ use ::http::{HeaderName, HeaderValue, StatusCode};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Client, Response};
+use reqwest::{Client, RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -99,6 +99,14 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
+    /// rmcp does not give up a request when nobody waits for it any more; this does.
+    async fn sent(&self, request: RequestBuilder) -> Result<Response, Error> {
+        tokio::select! {
+            sent = request.send() => sent.map_err(|error| self.failed(error)),
+            () = self.signals.lost() => Err(StreamableHttpError::TransportChannelClosed),
+        }
+    }
+
     fn failed(&self, error: reqwest::Error) -> Error {
         self.signals.suspect.notify_one();
         StreamableHttpError::Client(error.without_url())
@@ -135,7 +143,7 @@ impl StreamableHttpClient for Bounded {
         if let Some(session) = &session {
             request = request.header(SESSION, &**session);
         }
-        let response = request.json(&message).send().await.map_err(|error| self.failed(error))?;
+        let response = self.sent(request.json(&message)).await?;
         let status = response.status();
         let asked = match &message {
             ClientJsonRpcMessage::Request(request) => Some(&request.id),
@@ -182,7 +190,7 @@ impl StreamableHttpClient for Bounded {
         if let Some(last_event) = last_event {
             request = request.header(LAST_EVENT, last_event);
         }
-        let response = request.send().await.map_err(|error| self.failed(error))?;
+        let response = self.sent(request).await?;
         let status = response.status();
         let is_stream = header(&response, CONTENT_TYPE).is_some_and(|kind| kind.starts_with(EVENTS));
         if status.is_client_error() || status.is_success() && !is_stream {
@@ -249,13 +257,17 @@ impl Bounded {
     /// The whole body, or nothing if it is too large.
     async fn body(&self, mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, Error> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(error))? {
+        loop {
+            let chunk = tokio::select! {
+                chunk = response.chunk() => chunk.map_err(|error| self.failed(error))?,
+                () = self.signals.lost() => return Err(StreamableHttpError::TransportChannelClosed),
+            };
+            let Some(chunk) = chunk else { return Ok(Some(body)) };
             if body.len() + chunk.len() > limit {
                 return Ok(None);
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Some(body))
     }
 }
 

@@ -172,3 +172,7 @@ fn outside(redactor: &Redactor, text: &str) -> String {
     }
     line
 }
+
+/// A tool of somebody else.
+#[derive(Debug)]
+pub(crate) struct Foreign {}

@@ -198,7 +198,8 @@ mod tests {
     }
 
     fn act(tool: &str, titles: &[&str], bulk: bool) -> Act {
-        let targets = titles.iter().map(|title| Target { id: Uuid::nil(), title: (*title).to_owned() }).collect();
+        let targets =
+            titles.iter().map(|title| Target { id: json!(Uuid::nil()), title: (*title).to_owned() }).collect();
         let arguments = Arguments::from_iter([("task_id".to_owned(), json!(Uuid::nil()))]);
         Act { tool: tool.to_owned(), arguments, targets, bulk }
     }

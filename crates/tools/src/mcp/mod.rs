@@ -106,7 +106,7 @@ impl Handler {
             return Ok(finish(spec, Answer::failed(consent::needed(&act))));
         }
         if consent::is_modern(context) {
-            record::result(spec.name, false, "waits for the user's consent");
+            record::result(&spec.name, false, "waits for the user's consent");
             return self.consents.question(asker, arguments, &act).map(Into::into);
         }
         match consent::ask(&act, context).await {
@@ -125,9 +125,9 @@ impl Handler {
 
     async fn carry_out(&self, asker: &Asker, spec: &Spec, arguments: Arguments, consent: Consent) -> Outcome {
         let _busy = self.busy.token();
-        let called = record::called(spec.name, &arguments);
+        let called = record::called(&spec.name, &arguments);
         let mut toolbox = asker.tools.for_user(&asker.user, &self.store);
-        let outcome = toolbox.call(spec.name, arguments, consent).await;
+        let outcome = toolbox.call(&spec.name, arguments, consent).await;
         called.log();
         outcome.unwrap_or_else(|error| {
             let error_message = &*model::redact::redact(&error.to_string()).into_owned();
@@ -143,7 +143,7 @@ fn finish(spec: &Spec, answer: Answer) -> CallToolResponse {
     let success = answer.is_success();
     let data = answer.into_data();
     let text = data.to_string();
-    record::result(spec.name, success, &text);
+    record::result(&spec.name, success, &text);
     let content = vec![ContentBlock::text(text)];
     let mut result = if success { CallToolResult::success(content) } else { CallToolResult::error(content) };
     result.structured_content = Some(data);
@@ -230,12 +230,14 @@ impl ServerHandler for Handler {
 /// The tools as a client sees them, in a fixed order.
 fn described(names: Names) -> Vec<Tool> {
     let describe = |spec: &Spec| {
-        let hints = ToolAnnotations::with_title(spec.title)
+        let hints = ToolAnnotations::with_title(&*spec.title)
             .read_only(spec.read_only)
             .destructive(spec.destructive)
             .idempotent(spec.idempotent)
             .open_world(false);
-        Tool::new(spec.name, spec.description, spec.schema.clone()).with_title(spec.title).with_annotations(hints)
+        Tool::new(spec.name.clone(), spec.description.clone(), spec.schema.clone())
+            .with_title(&*spec.title)
+            .with_annotations(hints)
     };
     catalog::of(names).iter().map(describe).collect()
 }

@@ -81,7 +81,8 @@ impl Double {
             // Ignores what tells it to end, and holds the pipes.
             let script = "trap '' TERM; echo pid $$ >> \"$0\"; while :; do sleep 1; done";
             let notes = self.value("notes").unwrap();
-            Command::new("sh").args(["-c", script, notes]).stdin(Stdio::null()).spawn().unwrap();
+            let mut other = Command::new("sh").args(["-c", script, notes]).stdin(Stdio::null()).spawn().unwrap();
+            thread::spawn(move || other.wait());
         }
         if let Some(wait) = self.value("slow") {
             thread::sleep(Duration::from_millis(wait.parse().unwrap()));

@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tools::foreign::{CallError, Era, Phase, Servers, Settings, Transport};
 
-use crate::{arguments, find, names, start, state, until, until_ready};
+use crate::{arguments, find, memory, names, start, state, until, until_ready};
 
 const SECRET: &str = "tok-4f9a8b7c6d5e";
 
@@ -241,13 +241,6 @@ async fn a_message_without_end_costs_the_connection_and_nothing_else() {
     assert_eq!(state(&servers, "double").last_error, Some(why));
     assert_eq!(notes.alive().len(), 1);
     servers.stop().await;
-}
-
-/// Of this process, in MB.
-fn memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
 #[tokio::test]

@@ -53,3 +53,10 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 pub(crate) async fn until_ready(servers: &Servers, name: &str) {
     until("ready", || state(servers, name).phase == Phase::Ready).await;
 }
+
+/// Of this process, in MB.
+pub(crate) fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+}

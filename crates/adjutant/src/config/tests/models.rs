@@ -1,0 +1,487 @@
+//! `[model]`: which model is asked, with which key, at which address, and what is refused.
+
+use assistant::models::{Choice, Provider};
+use secrecy::ExposeSecret;
+
+use super::load;
+use crate::config::Config;
+
+const GEMINI: (&str, &str) = ("GEMINI_API_KEY", "g-key");
+const GOOGLE: (&str, &str) = ("GOOGLE_API_KEY", "google-key");
+const OPENAI: (&str, &str) = ("OPENAI_API_KEY", "o-key");
+const ANTHROPIC: (&str, &str) = ("ANTHROPIC_API_KEY", "a-key");
+
+fn model(file: &str, variables: &[(&str, &str)]) -> Config {
+    load(&format!("[model]\n{file}"), variables, None).unwrap()
+}
+
+fn mistakes(file: &str, variables: &[(&str, &str)]) -> Vec<String> {
+    load(&format!("[model]\n{file}"), variables, None).unwrap_err()
+}
+
+fn labels(config: &Config) -> Vec<String> {
+    config.models.iter().map(Choice::label).collect()
+}
+
+fn key(choice: &Choice) -> Option<&str> {
+    choice.key.as_ref().map(ExposeSecret::expose_secret)
+}
+
+#[test]
+fn the_model_is_chosen_by_configuration_then_by_key_then_offline() {
+    // MODEL-1, MODEL-2: (file, variables, models, the first one's key, reason)
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], Option<&'a str>, &'a str);
+    let cases: &[Case<'_>] = &[
+        ("", &[], &["offline"], None, "offline, built in: no key found and none needed"),
+        (
+            "",
+            &[GEMINI],
+            &["gemini:gemini-2.5-flash", "offline"],
+            Some("g-key"),
+            "gemini-2.5-flash of Gemini, because GEMINI_API_KEY is set",
+        ),
+        (
+            "",
+            &[GOOGLE],
+            &["gemini:gemini-2.5-flash", "offline"],
+            Some("google-key"),
+            "gemini-2.5-flash of Gemini, because GOOGLE_API_KEY is set",
+        ),
+        (
+            "",
+            &[GOOGLE, GEMINI, OPENAI, ANTHROPIC],
+            &["gemini:gemini-2.5-flash", "offline"],
+            Some("g-key"),
+            "gemini-2.5-flash of Gemini, because GEMINI_API_KEY is set",
+        ),
+        (
+            "",
+            &[OPENAI, ANTHROPIC],
+            &["openai:gpt-4o", "offline"],
+            Some("o-key"),
+            "gpt-4o of OpenAI, because OPENAI_API_KEY is set",
+        ),
+        (
+            "",
+            &[ANTHROPIC],
+            &["anthropic:claude-sonnet-4-5", "offline"],
+            Some("a-key"),
+            "claude-sonnet-4-5 of Anthropic, because ANTHROPIC_API_KEY is set",
+        ),
+        (
+            "",
+            &[OPENAI, ("OPENAI_DEFAULT_MODEL", "gpt-5-mini")],
+            &["openai:gpt-5-mini", "offline"],
+            Some("o-key"),
+            "gpt-5-mini of OpenAI, because OPENAI_API_KEY is set",
+        ),
+        (
+            "name = \"o4\"",
+            &[OPENAI, ("OPENAI_DEFAULT_MODEL", "gpt-5-mini")],
+            &["openai:o4", "offline"],
+            Some("o-key"),
+            "o4 of OpenAI, because OPENAI_API_KEY is set",
+        ),
+        // Empty ones count as not set.
+        (
+            "provider = \"\"",
+            &[("GEMINI_API_KEY", " "), OPENAI, ("OPENAI_DEFAULT_MODEL", ""), ("OPENAI_BASE_URL", "")],
+            &["openai:gpt-4o", "offline"],
+            Some("o-key"),
+            "gpt-4o of OpenAI, because OPENAI_API_KEY is set",
+        ),
+        // An address alone chooses nothing.
+        (
+            "",
+            &[("OPENAI_BASE_URL", "http://localhost:1/v1")],
+            &["offline"],
+            None,
+            "offline, built in: no key found and none needed",
+        ),
+        (
+            "provider = \"Anthropic\"\nname = \"claude-x\"",
+            &[GEMINI, ANTHROPIC],
+            &["anthropic:claude-x", "offline"],
+            Some("a-key"),
+            "claude-x of Anthropic, as configured",
+        ),
+        (
+            "provider = \"gemini\"\napi_key = \"env:MINE\"",
+            &[GEMINI, ("MINE", "my-key")],
+            &["gemini:gemini-2.5-flash", "offline"],
+            Some("my-key"),
+            "gemini-2.5-flash of Gemini, as configured",
+        ),
+        (
+            "provider = \"openai-compatible\"\nname = \"llama3.1:8b\"\nbase_url = \"http://localhost:11434/v1/\"",
+            &[],
+            &["openai-compatible:llama3.1:8b", "offline"],
+            None,
+            "llama3.1:8b at http://localhost:11434/v1, as configured",
+        ),
+        // Switched off for a while: the rest may stand, even without its key.
+        (
+            "provider = \"offline\"\nname = \"gpt-4o\"\napi_key = \"env:NOT_SET\"",
+            &[OPENAI],
+            &["offline"],
+            None,
+            "offline, built in, as configured",
+        ),
+    ];
+    for (file, variables, models, secret, reason) in cases {
+        let config = model(file, variables);
+        assert_eq!(labels(&config), *models, "{file} {variables:?}");
+        assert_eq!(key(&config.models[0]), *secret, "{file} {variables:?}");
+        assert_eq!(config.model_reason, *reason, "{file} {variables:?}");
+    }
+}
+
+#[test]
+fn each_provider_has_its_own_address() {
+    let cases = [
+        (GEMINI, "GOOGLE_GEMINI_BASE_URL", "https://proxy.example/gemini"),
+        (GEMINI, "GEMINI_BASE_URL", "https://proxy.example/gemini"),
+        (OPENAI, "OPENAI_BASE_URL", "https://proxy.example/v1"),
+        (ANTHROPIC, "ANTHROPIC_BASE_URL", "https://proxy.example/a"),
+    ];
+    for (key, variable, url) in cases {
+        let config = model("", &[key, (variable, url)]);
+        assert_eq!(config.models[0].base_url.as_deref(), Some(url), "{variable}");
+        assert!(
+            config.model_reason.contains(&format!(" at {url}, because {} is set", key.0)),
+            "{}",
+            config.model_reason
+        );
+        // Only who is asked needs a valid one.
+        let config = model("provider = \"offline\"", &[key, (variable, "nowhere")]);
+        assert_eq!(labels(&config), ["offline"]);
+    }
+    let both = [OPENAI, ("OPENAI_BASE_URL", "https://variable.example/v1")];
+    let config = model("provider = \"openai\"\nbase_url = \"https://file.example/v1\"", &both);
+    assert_eq!(config.models[0].base_url.as_deref(), Some("https://file.example/v1"), "the file was written for this");
+}
+
+#[test]
+fn the_key_of_openai_goes_nowhere_else() {
+    let file = "provider = \"openai-compatible\"\nname = \"m\"\n";
+    let config = model(&format!("{file}base_url = \"https://other.example/v1\""), &[OPENAI]);
+    assert_eq!(key(&config.models[0]), None);
+    let config = model(file, &[OPENAI, ("OPENAI_BASE_URL", "https://other.example/v1")]);
+    assert_eq!(key(&config.models[0]), Some("o-key"), "these two variables belong together");
+    let config =
+        model(&format!("{file}base_url = \"https://other.example/v1\"\napi_key = \"env:OPENAI_API_KEY\""), &[OPENAI]);
+    assert_eq!(key(&config.models[0]), Some("o-key"), "as asked");
+}
+
+#[test]
+fn the_fallback_chain_is_in_order_and_without_repetition() {
+    // MODEL-3: (file, models)
+    let cases: &[(&str, &[&str])] = &[
+        ("fallback = []", &["gemini:gemini-2.5-flash"]),
+        ("fallback = [\"openai\", \"offline\"]", &["gemini:gemini-2.5-flash", "openai:gpt-4o", "offline"]),
+        ("fallback = [\"gemini\", \"offline\"]", &["gemini:gemini-2.5-flash", "offline"]),
+        (
+            "fallback = [\"gemini:lite\", \"anthropic:claude-x\", \"openai:ft:gpt-4o:me\"]",
+            &["gemini:gemini-2.5-flash", "gemini:lite", "anthropic:claude-x", "openai:ft:gpt-4o:me"],
+        ),
+        ("name = \"pro\"\nfallback = [\"gemini\"]", &["gemini:pro", "gemini:gemini-2.5-flash"]),
+        (
+            "provider = \"openai-compatible\"\nname = \"a\"\nbase_url = \"http://gpu:8000/v1\"\n\
+             fallback = [\"openai-compatible:b\", \"openai-compatible\", \"gemini\"]",
+            &["openai-compatible:a", "openai-compatible:b", "gemini:gemini-2.5-flash"],
+        ),
+        ("provider = \"offline\"\nfallback = [\"offline\"]", &["offline"]),
+    ];
+    for (file, models) in cases {
+        assert_eq!(labels(&model(file, &[GEMINI, OPENAI, ANTHROPIC])), *models, "{file}");
+    }
+    let off = model("", &[GEMINI, ("ADJUTANT_MODEL__FALLBACK", "")]);
+    assert_eq!(labels(&off), ["gemini:gemini-2.5-flash"]);
+    let several = model("", &[GEMINI, OPENAI, ("ADJUTANT_MODEL__FALLBACK", "openai:gpt-5, offline")]);
+    assert_eq!(labels(&several), ["gemini:gemini-2.5-flash", "openai:gpt-5", "offline"]);
+}
+
+#[test]
+fn a_fallback_of_the_same_provider_is_let_in_like_the_first_and_another_is_not() {
+    let file = "provider = \"gemini\"\napi_key = \"env:MINE\"\nbase_url = \"https://proxy.example\"\n\
+                headers = [\"X-Team: blue\"]\ntemperature = 0.5\nfallback = [\"gemini:lite\", \"openai\"]";
+    let config = model(file, &[("MINE", "my-key"), OPENAI, ("OPENAI_BASE_URL", "https://o.example/v1")]);
+    let [first, same, other] = config.models.as_slice() else { panic!("{:?}", config.models) };
+    for choice in [first, same] {
+        assert_eq!(key(choice), Some("my-key"));
+        assert_eq!(choice.base_url.as_deref(), Some("https://proxy.example"));
+        assert_eq!(choice.headers.len(), 1);
+    }
+    assert_eq!((other.provider, key(other)), (Provider::OpenAi, Some("o-key")));
+    assert_eq!(other.base_url.as_deref(), Some("https://o.example/v1"));
+    assert!(other.headers.is_empty());
+    assert!(config.models.iter().all(|choice| choice.temperature == Some(0.5)));
+}
+
+#[test]
+fn people_are_told_what_happens_when_the_model_fails() {
+    let line = |file: &str, variables: &[_]| model(file, variables).model_line();
+    assert_eq!(line("", &[]), "offline, built in: no key found and none needed");
+    let gemini = "gemini-2.5-flash of Gemini, because GEMINI_API_KEY is set";
+    assert_eq!(line("", &[GEMINI]), format!("{gemini}; when it fails, offline"));
+    let chain = line("fallback = [\"openai\", \"offline\"]", &[GEMINI, OPENAI]);
+    assert_eq!(chain, format!("{gemini}; when it fails, openai:gpt-4o, then offline"));
+    assert_eq!(line("fallback = []", &[GEMINI]), format!("{gemini}; nothing takes its place"));
+}
+
+#[test]
+fn the_temperature_is_a_number_or_the_providers() {
+    let cases = [
+        ("", Some(0.0)),
+        ("temperature = \"\"", Some(0.0)),
+        ("temperature = \"0.7\"", Some(0.7)),
+        ("temperature = 0.7", Some(0.7)),
+        ("temperature = 2", Some(2.0)),
+        ("temperature = \"default\"", None),
+    ];
+    for (file, temperature) in cases {
+        assert_eq!(model(file, &[GEMINI]).models[0].temperature, temperature, "{file}");
+    }
+    for (wrong, said) in [("\"warm\"", "warm"), ("2.1", "2.1"), ("-1", "-1"), ("nan", "nan"), ("\"inf\"", "inf")] {
+        let expected =
+            format!("adjutant.toml:2: model.temperature must be a number from 0 to 2, or default, not '{said}'");
+        assert_eq!(mistakes(&format!("temperature = {wrong}"), &[]), [expected]);
+    }
+    assert_eq!(mistakes("temperature = [1]", &[]), ["adjutant.toml:2: model.temperature must be a number"]);
+}
+
+#[test]
+fn headers_are_sent_as_written_or_as_referred_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cookie");
+    std::fs::write(&path, "c=1\n").unwrap();
+    let file = format!(
+        "provider = \"openai-compatible\"\nname = \"m\"\nbase_url = \"https://azure.example/v1\"\n\
+         headers = [\"api-key: env:AZURE\", \"X-Team:blue\", \"Cookie: file:{}\", \"Referer: https://a.example\"]",
+        path.display()
+    );
+    let config = model(&file, &[("AZURE", "az-key")]);
+    let headers: Vec<_> = config.models[0].headers.iter().map(|(n, v)| (n.as_str(), v.expose_secret())).collect();
+    assert_eq!(
+        headers,
+        [("api-key", "az-key"), ("X-Team", "blue"), ("Cookie", "c=1"), ("Referer", "https://a.example")]
+    );
+}
+
+#[test]
+fn keys_go_unencrypted_only_to_this_machine_and_private_networks() {
+    let near = [
+        "localhost:1",
+        "a.localhost",
+        "127.0.0.1:11434",
+        "127.8.0.1",
+        "[::1]:80",
+        "10.1.2.3",
+        "172.16.0.9",
+        "192.168.1.5",
+        "169.254.1.1",
+        "100.64.0.1",
+        "[fd00::1]",
+        "[fe80::1]",
+        "[::ffff:10.0.0.1]",
+        "ollama:11434",
+        "gpu.local",
+        "llm.svc.cluster.local",
+        "host.docker.internal",
+        "nas.home.arpa",
+    ];
+    let far = [
+        "llm.example",
+        "8.8.8.8",
+        "172.32.0.1",
+        "100.128.0.1",
+        "[2001:db8::1]",
+        "[::ffff:8.8.8.8]",
+        "localhost.example",
+        "10.0.0.1.example",
+        "local.example",
+    ];
+    let file = "provider = \"openai-compatible\"\nname = \"m\"\n";
+    for host in near {
+        model(&format!("{file}base_url = \"http://{host}\"\napi_key = \"env:K\""), &[("K", "k")]);
+    }
+    for host in far {
+        let wanted = "adjutant.toml:4: model.base_url would send the key unencrypted: use https:// (http:// only to \
+                      this machine or a private network)";
+        let plain = format!("{file}base_url = \"http://{host}\"\n");
+        assert_eq!(mistakes(&format!("{plain}api_key = \"env:K\""), &[("K", "k")]), [wanted], "{host}");
+        assert_eq!(mistakes(&format!("{plain}headers = [\"api-key: env:K\"]"), &[("K", "k")]), [wanted], "{host}");
+        model(&plain, &[]);
+        model(&format!("{file}base_url = \"https://{host}\"\napi_key = \"env:K\""), &[("K", "k")]);
+    }
+    let said = mistakes("", &[OPENAI, ("OPENAI_BASE_URL", "http://llm.example/v1")]);
+    assert!(said[0].starts_with("OPENAI_BASE_URL: the address would send the key unencrypted"), "{said:?}");
+}
+
+#[test]
+fn every_mistake_is_told_where_it_stands() {
+    let compatible = "provider = \"openai-compatible\"\nname = \"m\"\n";
+    let url = |url: &str| format!("{compatible}base_url = \"{url}\"");
+    let headers = |list: &str| format!("provider = \"gemini\"\nheaders = [{list}]");
+    let no_url = "adjutant.toml:4: model.base_url must be a URL such as http://localhost:11434/v1";
+    let credentials = "adjutant.toml:4: model.base_url holds a user or a password: leave it out of the URL and send a key or a header";
+    let end = "adjutant.toml:4: model.base_url must end before the ? or #";
+    let entry = "adjutant.toml:2: every entry of model.fallback must be offline, a provider such as openai, or one with \
+                 its model such as openai:gpt-4o, not ";
+    let form = "adjutant.toml:3: every entry of model.headers must be \"Name: value\" or \"Name: env:VARIABLE\"";
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: &[Case<'_>] = &[
+        (
+            "provider = \"gemni\"",
+            &[GEMINI],
+            &[
+                "adjutant.toml:2: model.provider must be one of offline, gemini, openai, anthropic, openai-compatible, not 'gemni'",
+            ],
+        ),
+        (
+            "provider = \"gemini\"",
+            &[OPENAI],
+            &["adjutant.toml:2: model.provider gemini needs a key: set GEMINI_API_KEY or model.api_key"],
+        ),
+        (
+            "provider = \"openai\"",
+            &[("OPENAI_API_KEY", "")],
+            &["adjutant.toml:2: model.provider openai needs a key: set OPENAI_API_KEY or model.api_key"],
+        ),
+        (
+            "",
+            &[("ADJUTANT_MODEL__PROVIDER", "anthropic")],
+            &["ADJUTANT_MODEL__PROVIDER: model.provider anthropic needs a key: set ANTHROPIC_API_KEY or model.api_key"],
+        ),
+        (
+            "provider = \"openai-compatible\"",
+            &[OPENAI],
+            &[
+                "adjutant.toml:2: model.provider openai-compatible needs model.name: the model as its server calls it",
+                "adjutant.toml:2: model.provider openai-compatible needs an address: set model.base_url or OPENAI_BASE_URL",
+            ],
+        ),
+        (
+            "name = \"gpt-4o\"",
+            &[],
+            &[
+                "adjutant.toml:2: model.name names a model, but not whose: set model.provider, or a key such as GEMINI_API_KEY",
+            ],
+        ),
+        (
+            "base_url = \"http://localhost:1\"\napi_key = \"env:K\"\nheaders = [\"A: b\"]",
+            &[GEMINI, ("K", "k")],
+            &[
+                "adjutant.toml:2: model.base_url needs model.provider: say what kind of server it is for",
+                "adjutant.toml:3: model.api_key needs model.provider: say what kind of server it is for",
+                "adjutant.toml:4: model.headers needs model.provider: say what kind of server it is for",
+            ],
+        ),
+        (
+            "provider = \"gemini\"\napi_key = \"hunter2\"",
+            &[],
+            &["adjutant.toml:3: model.api_key must not stand here itself: write \"env:NAME\" or \"file:PATH\""],
+        ),
+        (
+            "provider = \"offline\"\napi_key = \"hunter2\"",
+            &[],
+            &["adjutant.toml:3: model.api_key must not stand here itself: write \"env:NAME\" or \"file:PATH\""],
+        ),
+        (
+            "provider = \"gemini\"\napi_key = \"env:NONE\"",
+            &[GEMINI],
+            &["adjutant.toml:3: model.api_key refers to the variable NONE, which is not set"],
+        ),
+        ("", &[("GEMINI_API_KEY", "hunter2\u{7f}\nx")], &["GEMINI_API_KEY: the key holds characters that no key has"]),
+        (&url("localhost:11434"), &[], &[no_url]),
+        (&url("ftp://host/v1"), &[], &[no_url]),
+        (&url("http://"), &[], &[no_url]),
+        (&url("hunter2"), &[], &[no_url]),
+        (&url("http://me:hunter2@localhost/v1"), &[], &[credentials]),
+        (&url("https://hunter2@host.example/v1"), &[], &[credentials]),
+        (&url("https://host.example/v1?key=hunter2"), &[], &[end]),
+        (
+            "",
+            &[ANTHROPIC, ("ANTHROPIC_BASE_URL", "proxy")],
+            &["ANTHROPIC_BASE_URL: the address must be a URL such as http://localhost:11434/v1"],
+        ),
+        (&headers("\"hunter2\""), &[GEMINI], &[form]),
+        (&headers("\"a b: c\""), &[GEMINI], &["adjutant.toml:3: model.headers a b is not the name of a header"]),
+        (
+            &headers(
+                "\"Authorization: hunter2\", \"x-api-key: hunter2\", \"Cookie: hunter2\", \"X-Auth-Token: hunter2\"",
+            ),
+            &[GEMINI],
+            &[
+                "adjutant.toml:3: model.headers Authorization must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
+                "adjutant.toml:3: model.headers x-api-key must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
+                "adjutant.toml:3: model.headers Cookie must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
+                "adjutant.toml:3: model.headers X-Auth-Token must not stand here itself: write \"env:NAME\" or \"file:PATH\"",
+            ],
+        ),
+        (
+            &headers("\"X-A: env:NONE\", \"X-B: env:BAD\""),
+            &[GEMINI, ("BAD", "hunter2\nx")],
+            &[
+                "adjutant.toml:3: model.headers X-A refers to the variable NONE, which is not set",
+                "adjutant.toml:3: model.headers X-B cannot be sent in a header",
+            ],
+        ),
+        (
+            "headers = \"A: b\"",
+            &[],
+            &["adjutant.toml:2: model.headers must be a list of texts such as \"Name: value\""],
+        ),
+        ("fallback = \"offline\"", &[], &["adjutant.toml:2: model.fallback must be a list of texts"]),
+        ("fallback = [\"gpt-4o\"]", &[], &[&format!("{entry}'gpt-4o'")]),
+        ("fallback = [\"openai:\"]", &[OPENAI], &[&format!("{entry}'openai:'")]),
+        ("fallback = [\"offline:x\"]", &[], &[&format!("{entry}'offline:x'")]),
+        (
+            "fallback = [\"openai\", \"anthropic:x\"]",
+            &[GEMINI],
+            &[
+                "adjutant.toml:2: model.fallback openai needs a key: set OPENAI_API_KEY",
+                "adjutant.toml:2: model.fallback anthropic needs a key: set ANTHROPIC_API_KEY",
+            ],
+        ),
+        (
+            "fallback = [\"openai-compatible\"]",
+            &[GEMINI],
+            &[
+                "adjutant.toml:2: model.fallback openai-compatible needs a model: openai-compatible:NAME",
+                "adjutant.toml:2: model.fallback openai-compatible needs an address: set OPENAI_BASE_URL",
+            ],
+        ),
+        (
+            "fallback = [\"openai\", \"offline\", \"openai:gpt-4o\", \"offline\"]",
+            &[GEMINI, OPENAI],
+            &[
+                "adjutant.toml:2: model.fallback names 'openai:gpt-4o' twice",
+                "adjutant.toml:2: model.fallback names 'offline' twice",
+            ],
+        ),
+        (
+            "fallback = [\"gemini:1\", \"gemini:2\", \"gemini:3\", \"gemini:4\", \"gemini:5\", \"offline\"]",
+            &[GEMINI],
+            &["adjutant.toml:2: model.fallback must have at most 5 entries, not 6"],
+        ),
+        ("nmae = \"x\"", &[], &["adjutant.toml:2: there is no setting model.nmae; did you mean model.name?"]),
+    ];
+    for (file, variables, expected) in cases {
+        let said = mistakes(file, variables);
+        assert_eq!(said, *expected, "{file}");
+        assert!(!said.concat().contains("hunter2"), "a mistake must not repeat the secret");
+    }
+    assert_eq!(
+        load("model = \"gpt-4o\"", &[], None).unwrap_err(),
+        ["adjutant.toml:1: model must be a section: [model]"]
+    );
+}
+
+#[test]
+fn no_secret_is_printed() {
+    let file = "provider = \"gemini\"\nheaders = [\"X-Token: env:OTHER\"]\nfallback = [\"openai\"]";
+    let config = model(file, &[("GEMINI_API_KEY", "hunter2"), ("OPENAI_API_KEY", "hunter3"), ("OTHER", "hunter4")]);
+    let printed = format!("{config:?} {}", config.model_line());
+    assert!(!printed.contains("hunter"), "{printed}");
+}
