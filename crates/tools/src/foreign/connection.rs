@@ -16,6 +16,7 @@ use rmcp::service::{
     ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::{ClientHandler, Peer, RoleClient};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -197,14 +198,20 @@ fn fault(error: &ClientInitializeError) -> String {
     }
 }
 
-/// What went wrong and, if something else is behind it, what that is.
+/// What is at the bottom of an error of the connection.
 fn cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    let (first, last) = (error.to_string(), last.to_string());
-    if first.contains(&last) { format!("cannot be reached ({first})") } else { format!("cannot be reached ({last})") }
+    let what = loop {
+        last = match last.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(error)) => error,
+            Some(StreamableHttpError::UnexpectedServerResponse(what)) => break what.to_string(),
+            _ => match last.source() {
+                Some(source) => source,
+                None => break last.to_string(),
+            },
+        };
+    };
+    format!("cannot be reached ({what})")
 }
 
 impl Line {

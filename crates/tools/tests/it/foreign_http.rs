@@ -23,8 +23,8 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tools::foreign::{CallError, Era, Phase, Servers, Settings, Transport};
 
 use crate::{arguments, find, memory, names, start, state, until, until_ready};
@@ -95,7 +95,8 @@ impl ServerHandler for Notebook {
 /// A server, and what it was sent.
 struct Place {
     address: SocketAddr,
-    task: JoinHandle<()>,
+    /// Its own, so that nothing is left of it when it goes.
+    runtime: Option<Runtime>,
     authorizations: Arc<Mutex<Vec<Option<String>>>>,
 }
 
@@ -109,10 +110,12 @@ impl Place {
             next.run(request)
         }));
         let address = at.unwrap_or_else(|| "127.0.0.1:0".parse().unwrap());
-        let listener = TcpListener::bind(address).await.unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listening = runtime.spawn(TcpListener::bind(address));
+        let listener = listening.await.unwrap().unwrap();
         let address = listener.local_addr().unwrap();
-        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { address, task, authorizations }
+        runtime.spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { address, runtime: Some(runtime), authorizations }
     }
 
     async fn notebook(notebook: &Notebook, at: Option<SocketAddr>) -> Self {
@@ -140,7 +143,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.task.abort();
+        self.runtime.take().unwrap().shutdown_background();
     }
 }
 
@@ -191,18 +194,34 @@ async fn a_server_that_goes_away_is_noticed_and_found_again() {
         let address = place.address;
         let servers = ready(&place, Some(era)).await;
         let write = find(&servers, "write");
-        // Its task ends, and with it, because the runtime is ours alone, all its connections are not answered any more.
         drop(place);
+        // Nobody has to call to find out: a stream was open.
+        until("it is missed", || servers.tools().is_empty()).await;
         let lost = servers.call(&write, arguments(json!({}))).await;
-        assert!(lost.is_ok() || matches!(lost, Err(CallError::Unavailable(_))), "{lost:?}");
+        assert!(matches!(lost, Err(CallError::Unavailable(_))), "{lost:?}");
         let place = Place::notebook(&Notebook::default(), Some(address)).await;
-        until("it is back", || state(&servers, "notes").phase == Phase::Ready).await;
-        // A session that the new one does not know is begun anew.
+        until_ready(&servers, "notes").await;
         let called = servers.call(&write, arguments(json!({"b": 2}))).await;
         assert_eq!(called.map(|called| called.text), Ok(r#"{"b":2}"#.to_owned()), "{era:?}");
         servers.stop().await;
         drop(place);
     }
+}
+
+#[tokio::test]
+async fn a_session_that_is_forgotten_is_begun_anew() {
+    let notebook = Notebook::default();
+    let sessions = Arc::new(LocalSessionManager::default());
+    let (kept, made) = (sessions.clone(), notebook.clone());
+    let config = StreamableHttpServerConfig::default();
+    let service = StreamableHttpService::new(move || Ok(made.clone()), sessions, config);
+    let place = Place::open(Router::new().nest_service("/mcp", service), None).await;
+    let servers = ready(&place, Some(Era::Legacy)).await;
+    kept.sessions.write().await.clear();
+    let called = servers.call(&find(&servers, "write"), arguments(json!({"c": 3}))).await;
+    assert_eq!(called.map(|called| called.text), Ok(r#"{"c":3}"#.to_owned()));
+    assert_eq!(state(&servers, "notes").breaker.failure_count, 0);
+    servers.stop().await;
 }
 
 #[tokio::test]
