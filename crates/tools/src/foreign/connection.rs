@@ -93,7 +93,7 @@ impl Connection {
             let transport = Guarded::new(http::transport(url, headers, &signals)?, signals.clone());
             return match begin(transport, mode(era, true), deadline, stop).await {
                 Ok(service) => Ok(Self::new(service, None, signals)),
-                Err(error) => {
+                Err(Fault::Gone(error) | Fault::Said(error)) => {
                     signals.lose(error);
                     Err(outside(&redactor, signals.reason().unwrap_or_default()))
                 }
@@ -116,10 +116,10 @@ impl Connection {
                 Err(error) => {
                     let ended = process.end().await;
                     let own = signals.reason().filter(|reason| !matches!(*reason, "ended" | "closed the connection"));
-                    fault = match (own, ended) {
-                        (Some(own), _) => own.to_owned(),
-                        (None, Some(ended)) if error == LEFT => ended,
-                        _ => error,
+                    fault = match (own, ended, error) {
+                        (Some(own), ..) => own.to_owned(),
+                        (None, Some(ended), Fault::Gone(_)) => ended,
+                        (None, _, Fault::Gone(error) | Fault::Said(error)) => error,
                     };
                     if era == Era::Modern && !eras.is_empty() {
                         let fault = outside(&redactor, &fault);
@@ -153,7 +153,12 @@ impl Connection {
     }
 }
 
-const LEFT: &str = "closed the connection while it was begun";
+/// Why a connection could not be begun.
+enum Fault {
+    /// Nobody is there; how a child ended says more.
+    Gone(String),
+    Said(String),
+}
 
 fn mode(era: Option<Era>, both: bool) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
@@ -169,33 +174,35 @@ async fn begin<T, E, A>(
     mode: ClientLifecycleMode,
     deadline: Instant,
     stop: &CancellationToken,
-) -> Result<RunningService<RoleClient, Host>, String>
+) -> Result<RunningService<RoleClient, Host>, Fault>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: Error + Send + Sync + 'static,
 {
     let begun = tokio::select! {
         begun = timeout_at(deadline, serve_client_with_lifecycle(Host, transport, mode)) => begun,
-        () = stop.cancelled() => return Err("was stopped".to_owned()),
+        () = stop.cancelled() => return Err(Fault::Said("was stopped".to_owned())),
     };
     match begun {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(error)) => Err(fault(&error)),
-        Err(_) => Err("did not answer in the time it has to start".to_owned()),
+        Err(_) => Err(Fault::Said("did not answer in the time it has to start".to_owned())),
     }
 }
 
-fn fault(error: &ClientInitializeError) -> String {
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => LEFT.to_owned(),
+fn fault(error: &ClientInitializeError) -> Fault {
+    Fault::Said(match error {
+        ClientInitializeError::ConnectionClosed(_) => {
+            return Fault::Gone("closed the connection while it was begun".to_owned());
+        }
+        ClientInitializeError::TransportError { error, .. } => return Fault::Gone(cause(&*error.error)),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return fault(fallback),
         ClientInitializeError::JsonRpcError(error) => format!("refused to begin: {}", error.message),
-        ClientInitializeError::TransportError { error, .. } => cause(&*error.error),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fault(fallback),
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             "answered with something else than was asked for".to_owned()
         }
         other => format!("could not be begun with: {other}"),
-    }
+    })
 }
 
 /// What is at the bottom of an error of the connection.

@@ -1,6 +1,7 @@
 //! MCP over Streamable HTTP. rmcp's own client reads whole bodies, however large; this one reads with a limit. The
 //! configured headers go to the configured place and nowhere else.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -118,12 +119,13 @@ impl Bounded {
         let bytes = response.bytes_stream().map(move |chunk| {
             let chunk = chunk.map_err(|error| io::Error::other(error.without_url()))?;
             if limit.exceeded_by(&chunk) {
-                signals.lose("sent a message of more than 16 MiB");
+                signals.lose(wire::TOO_LARGE);
                 return Err(io::Error::other("the event is too large"));
             }
             Ok(chunk)
         });
-        SseStream::from_bytes_stream(bytes).map(repaired).boxed()
+        let signals = self.signals.clone();
+        SseStream::from_bytes_stream(bytes).map(move |event| Ok(readable(event?, &signals))).boxed()
     }
 }
 
@@ -164,9 +166,13 @@ impl StreamableHttpClient for Bounded {
             _ if asked.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             _ if is(JSON) => {
                 let Some(body) = self.body(response, wire::LARGEST).await? else {
-                    self.signals.lose("sent a message of more than 16 MiB");
-                    return Err(unexpected("the answer is too large"));
+                    self.signals.lose(wire::TOO_LARGE);
+                    return Err(unexpected(wire::TOO_LARGE));
                 };
+                if wire::is_too_much(&body) {
+                    self.signals.lose(wire::TOO_MUCH);
+                    return Err(unexpected(wire::TOO_MUCH));
+                }
                 let read = wire::read::<ServerJsonRpcMessage>(&body);
                 let answer = read.map_err(|error| unexpected(format!("the answer is no message: {error}")))?;
                 Ok(StreamableHttpPostResponse::Json(answer, new_session))
@@ -282,14 +288,17 @@ fn unexpected(what: impl Into<String>) -> Error {
     StreamableHttpError::UnexpectedServerResponse(what.into().into())
 }
 
-fn repaired(event: Result<Sse, SseError>) -> Result<Sse, SseError> {
-    let mut event = event?;
-    if let Some(data) = &event.data
-        && let std::borrow::Cow::Owned(better) = wire::repaired(data.as_bytes())
-    {
-        event.data = String::from_utf8(better).ok();
+/// What rmcp can read without harm.
+fn readable(mut event: Sse, signals: &Signals) -> Sse {
+    if let Some(data) = event.data.as_deref().map(str::as_bytes) {
+        if wire::is_too_much(data) {
+            signals.lose(wire::TOO_MUCH);
+            event.data = None;
+        } else if let Cow::Owned(repaired) = wire::repaired(data) {
+            event.data = String::from_utf8(repaired).ok();
+        }
     }
-    Ok(event)
+    event
 }
 
 /// Measures one event after the other.

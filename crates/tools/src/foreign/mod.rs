@@ -48,7 +48,7 @@ struct Inner {
 }
 
 impl Servers {
-    /// Begins to start them all and returns at once.
+    /// Begins to start them all and returns at once. To be called within a runtime.
     pub fn start(settings: Vec<Settings>, breakers: &Breakers) -> Self {
         let servers = Self(Arc::new(Inner {
             breakers: breakers.clone(),
@@ -126,6 +126,11 @@ impl Servers {
             Some(server) => server.call(&found.name, arguments).await,
             None => Err(CallError::Unavailable("is not configured any more".to_owned())),
         }
+    }
+
+    /// What the configuration says now about a server, such as which of its tools the user is asked about.
+    pub fn settings(&self, server: &str) -> Option<Arc<Settings>> {
+        Some(self.servers().iter().find(|known| *known.name == *server)?.settings.clone())
     }
 
     /// How they all are, in the order of the configuration.

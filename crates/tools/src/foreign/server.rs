@@ -32,7 +32,7 @@ const LIST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Server {
     pub(super) name: Arc<str>,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
     redactor: Redactor,
     /// Takes out only what the server was entrusted with.
     entrusted: Redactor,
@@ -98,7 +98,7 @@ impl Server {
             name: settings.name.as_str().into(),
             redactor: settings.redactor(),
             entrusted: Redactor::new(What { secrets: false, emails: false }).with_known(settings.secrets()),
-            settings,
+            settings: Arc::new(settings),
             breaker,
             state: Mutex::default(),
             changes,
@@ -191,7 +191,7 @@ impl Server {
             }
             let listed = async {
                 sleep_until(last + LIST_PAUSE).await;
-                self.list(line, Instant::now() + LIST_PATIENCE).await
+                self.list(line, Instant::now() + LIST_PATIENCE.min(self.settings.start_timeout)).await
             };
             let listed = tokio::select! {
                 () = self.stop.cancelled() => return Over::Stopped,
