@@ -121,7 +121,7 @@ impl Server {
                     let began = Instant::now();
                     let era = connection.era;
                     let over = self.serve(&connection, era).await;
-                    self.tell(|state| (state.line, state.tools) = (None, Arc::default()));
+                    self.tell(|state| (state.phase, state.line, state.tools) = (Phase::Down, None, Arc::default()));
                     let ended = connection.close().await;
                     if began.elapsed() >= LONG_ENOUGH {
                         pause = FIRST_PAUSE;
@@ -195,6 +195,7 @@ impl Server {
             };
             let listed = tokio::select! {
                 () = self.stop.cancelled() => return Over::Stopped,
+                () = signals.lost() => continue,
                 listed = listed => listed,
             };
             last = Instant::now();
