@@ -212,6 +212,7 @@ impl Run<'_, '_> {
             log::reasoning(&thought, command);
         }
         (self.watch)(Event::Thinking { content: thought });
+        self.tell_missing();
         let mut steps: Vec<Step> = Vec::new();
         let mut thinking = 0;
         let specs = self.specs.clone();
@@ -250,6 +251,17 @@ impl Run<'_, '_> {
             steps.push(step);
         }
         Ok(self.end())
+    }
+
+    /// Says which tools are not there at the moment; the rest works.
+    fn tell_missing(&mut self) {
+        let missing = self.toolbox.missing();
+        if !missing.is_empty() {
+            let message = wording::mcp_unavailable(&missing);
+            let error_type = ErrorType::McpUnavailable;
+            (self.watch)(Event::Error { error_type, message: message.clone(), recoverable: true });
+            self.warnings.push(message);
+        }
     }
 
     /// Until when a model may take its time, so that another can still answer.
@@ -422,7 +434,11 @@ impl Run<'_, '_> {
             Broken { error_type, words, code: Some(code) }
         });
         if let Some(Broken { error_type, words, .. }) = &self.failure {
-            let (error_type, message) = (*error_type, words.clone());
+            let message = match error_type {
+                ErrorType::McpUnavailable => wording::mcp_unavailable(&[]),
+                _ => words.clone(),
+            };
+            let error_type = *error_type;
             (self.watch)(Event::Error { error_type, message, recoverable: true });
         }
     }

@@ -22,6 +22,7 @@ pub use catalog::{Names, Spec, Specs, Tool};
 pub use held::{Act, Held, Target};
 
 use answer::Failure;
+use foreign::{Caller, Servers};
 
 /// The arguments of a call, by name.
 pub type Arguments = Map<String, Value>;
@@ -33,6 +34,8 @@ pub struct Tools {
     pub limits: task::Limits,
     pub names: Names,
     pub confirm: Confirm,
+    /// MCP servers of others, whose tools are offered beside our own.
+    pub servers: Option<Servers>,
 }
 
 /// What waits for a confirmation.
@@ -89,8 +92,16 @@ impl Tools {
         Toolbox { tools: self, user, specs, hold: Hold::Transaction(conn) }
     }
 
+    /// Whether every tool is our own, so that nothing has to be waited for.
+    pub fn are_ours(&self) -> bool {
+        self.servers.is_none()
+    }
+
     fn specs(&self) -> Specs {
-        Specs::Ours(catalog::of(self.names))
+        match &self.servers {
+            None => Specs::Ours(catalog::of(self.names)),
+            Some(servers) => Specs::All(servers.specs(self.names)),
+        }
     }
 }
 
@@ -100,9 +111,21 @@ impl Toolbox<'_> {
         &self.specs
     }
 
+    /// The MCP servers whose tools cannot be used at the moment.
+    pub fn missing(&self) -> Vec<String> {
+        self.tools.servers.as_ref().map(Servers::missing).unwrap_or_default()
+    }
+
     /// Carries one call out. What the caller did wrong is an [`Answer`]; an error is the database's.
     pub async fn call(&mut self, name: &str, mut arguments: Arguments, consent: Consent) -> store::Result<Outcome> {
-        let spec = self.specs.iter().find(|spec| spec.name == name);
+        let specs = self.specs.clone();
+        let spec = specs.iter().find(|spec| spec.name == name);
+        if let (Some(spec), Some(servers)) = (spec, &self.tools.servers)
+            && let Some(foreign) = &spec.foreign
+        {
+            let caller = Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs };
+            return Ok(caller.call(spec, foreign, arguments, consent).await);
+        }
         let Some((spec, Some(tool))) = spec.map(|spec| (spec, spec.tool)) else {
             let failure = Failure::new(answer::UNKNOWN_TOOL, format!("There is no tool named '{name}'."));
             return Ok(Outcome::Done(Answer::failed(failure)));

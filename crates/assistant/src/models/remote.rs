@@ -94,7 +94,8 @@ impl Remote {
         }
         let breaker = breakers.of(&label, Rules::MODEL);
         let secrets = choice.key.iter().chain(choice.headers.iter().map(|(_, value)| value));
-        let redactor = Redactor::new(What::default()).with_known(secrets.map(|secret| secret.expose_secret().to_owned()));
+        let redactor =
+            Redactor::new(What::default()).with_known(secrets.map(|secret| secret.expose_secret().to_owned()));
         let without_temperature = AtomicBool::new(false);
         let offered = Mutex::default();
         Ok(Self { label, choice, client, target, options, breaker, clock, redactor, without_temperature, offered })

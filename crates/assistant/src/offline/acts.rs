@@ -37,9 +37,8 @@ pub(super) fn carry_out(policy: &mut Policy<'_>, command: &follow_up::Wanted) ->
 }
 
 fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
-    let (Some(spec), Some(title)) = (policy.spec(Tool::Add), &command.title) else {
-        return Ok(Some(wording::missing(Missing::Title)));
-    };
+    let Some(title) = &command.title else { return Ok(Some(wording::missing(Missing::Title))) };
+    let Some(spec) = policy.spec(Tool::Add) else { return Ok(Some(wording::trouble().to_owned())) };
     let mut arguments = attributes(command, &policy.prompt.request.now);
     arguments.insert("title".to_owned(), title.as_str().into());
     arguments.entry("priority").or_insert("medium".into());
@@ -54,21 +53,33 @@ fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
 
 fn list(policy: &mut Policy<'_>, command: &Command) -> Said {
     let Some(spec) = policy.spec(Tool::List) else { return Ok(Some(wording::trouble().to_owned())) };
-    let arguments = filters(spec, &command.filter);
+    let (arguments, unsupported) = match spec.is_ours() {
+        true => (filters(spec, &command.filter), command.filter.unsupported),
+        false => theirs(spec, &command.filter, policy.prompt.request.now.date()),
+    };
     let data = match policy.call(spec, arguments)? {
         Reply::Done(data) => data,
         other => return Ok(refused(other, "")),
     };
-    let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let status = command.filter.status.unwrap_or(StatusFilter::Pending);
+    let wanted = |task: &&Value| match status {
+        // Another's list may not know the difference.
+        _ if spec.is_ours() => true,
+        StatusFilter::All => true,
+        StatusFilter::Pending => task["status"] != "completed",
+        StatusFilter::Completed => task["status"] == "completed",
+    };
+    let tasks: Vec<&Value> = data["tasks"].as_array().into_iter().flatten().filter(wanted).collect();
     let anything = Filter { status: None, ..command.filter.clone() } == Filter::default();
     if tasks.is_empty() && anything && command.filter.status != Some(StatusFilter::Completed) {
         return none_open(policy, spec, &command.filter);
     }
     let today = policy.prompt.request.now.date();
     let lines: Vec<_> = tasks.iter().map(|task| line(task, today)).collect();
-    let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(tasks.len());
+    let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).filter(|_| spec.is_ours());
+    let total = total.unwrap_or(tasks.len());
     let list = wording::list(&lines, total, &command.filter);
-    Ok(Some(if command.filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
+    Ok(Some(if unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
 }
 
 /// No tasks at all, or none that is open: only another look can tell.
@@ -511,6 +522,24 @@ fn filters(spec: &Spec, filter: &Filter) -> Arguments {
     put("tags", Some(json!(filter.tags)).filter(|_| !filter.tags.is_empty()));
     put("query", filter.text.as_deref().map(Value::from).filter(|_| spec.takes("query")));
     arguments
+}
+
+/// A filter as S0 knows it, and whether it leaves out what the user asked for.
+fn theirs(spec: &Spec, filter: &Filter, today: Date) -> (Arguments, bool) {
+    let mut filter = filter.clone();
+    filter.status.get_or_insert(StatusFilter::Pending);
+    if filter.due == Some(DueFilter::Tomorrow) {
+        filter.due = today.tomorrow().ok().map(DueFilter::Day);
+    }
+    let dropped = matches!(filter.due, Some(DueFilter::Overdue | DueFilter::Between(..)));
+    if dropped {
+        filter.due = None;
+    }
+    let arguments = filters(spec, &filter);
+    let untaken = filter.text.is_some() && !spec.takes("query")
+        || arguments.keys().any(|name| name != "status" && !spec.takes(name));
+    let unsupported = filter.unsupported || dropped || untaken;
+    (arguments, unsupported)
 }
 
 #[cfg(test)]

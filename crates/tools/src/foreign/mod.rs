@@ -4,11 +4,14 @@
 //! is made at most once: what may have reached the server is never sent again. Nothing that a server sends grows beyond
 //! its limit, and nothing it was entrusted with comes back out.
 
+mod adopt;
+mod call;
 mod connection;
 mod guard;
 mod http;
 mod pipes;
 mod process;
+mod reading;
 mod result;
 mod server;
 pub mod settings;
@@ -23,12 +26,14 @@ use model::redact::{Redactor, What};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+pub(crate) use adopt::Foreign;
+pub(crate) use call::Caller;
 pub use result::{CallError, Called};
 pub use server::{Phase, ServerState};
 pub use settings::{Era, Settings, Transport};
 pub use tool::{Annotations, Found, LeftOut, matches};
 
-use crate::Arguments;
+use crate::{Arguments, Names, Spec};
 use server::Server;
 
 /// How much of what others say goes into the log or an error.
@@ -45,6 +50,22 @@ struct Inner {
     changes: watch::Sender<u64>,
     /// What was offered at the last count of changes.
     offered: Mutex<(u64, Arc<[Found]>)>,
+    /// The same among our own tools.
+    adopted: Mutex<Option<Adopted>>,
+}
+
+/// What is offered and what became of it.
+struct Adopted {
+    names: Names,
+    from: Arc<[Found]>,
+    specs: Arc<[Spec]>,
+}
+
+impl std::fmt::Debug for Servers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.servers().iter().map(|server| server.name.clone()).collect::<Vec<_>>();
+        f.debug_tuple("Servers").field(&names).finish()
+    }
 }
 
 impl Servers {
@@ -56,6 +77,7 @@ impl Servers {
             tasks: TaskTracker::new(),
             changes: watch::Sender::new(0),
             offered: Mutex::default(),
+            adopted: Mutex::default(),
         }));
         servers.replace(settings);
         servers
@@ -87,6 +109,8 @@ impl Servers {
             }
         }
         drop(servers);
+        // The tools may be the same and what is to be asked about not.
+        *self.0.adopted.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.0.changes.send_modify(|count| *count += 1);
     }
 
@@ -119,6 +143,28 @@ impl Servers {
         offered.1.clone()
     }
 
+    /// Our own tools under these names and, after them, those of others. The same list until something changes.
+    pub(crate) fn specs(&self, names: Names) -> Arc<[Spec]> {
+        let from = self.tools();
+        let mut adopted = self.0.adopted.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Adopted { specs, .. }) =
+            adopted.as_ref().filter(|adopted| adopted.names == names && Arc::ptr_eq(&adopted.from, &from))
+        {
+            return specs.clone();
+        }
+        let servers = self.servers().clone();
+        let settings = |name: &str| servers.iter().find(|server| *server.name == *name).map(|server| &server.settings);
+        let specs = adopt::specs(names, &from, settings);
+        *adopted = Some(Adopted { names, from, specs: specs.clone() });
+        specs
+    }
+
+    /// Those that cannot be used at the moment.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let missing = |server: &&Arc<Server>| !server.is_ready();
+        self.servers().iter().filter(missing).map(|server| server.name.to_string()).collect()
+    }
+
     /// Calls a tool, once. Whoever drops the future has the call cancelled at the server.
     pub async fn call(&self, found: &Found, arguments: Arguments) -> Result<Called, CallError> {
         let server = self.servers().iter().find(|server| server.name == found.server).cloned();
@@ -126,11 +172,6 @@ impl Servers {
             Some(server) => server.call(&found.name, arguments).await,
             None => Err(CallError::Unavailable("is not configured any more".to_owned())),
         }
-    }
-
-    /// What the configuration says now about a server, such as which of its tools the user is asked about.
-    pub fn settings(&self, server: &str) -> Option<Arc<Settings>> {
-        Some(self.servers().iter().find(|known| *known.name == *server)?.settings.clone())
     }
 
     /// How they all are, in the order of the configuration.
@@ -177,7 +218,3 @@ fn outside(redactor: &Redactor, text: &str) -> String {
     }
     line
 }
-
-/// A tool of somebody else.
-#[derive(Debug)]
-pub(crate) struct Foreign {}

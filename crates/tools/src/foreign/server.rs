@@ -32,7 +32,7 @@ const LIST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Server {
     pub(super) name: Arc<str>,
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Settings,
     redactor: Redactor,
     /// Takes out only what the server was entrusted with.
     entrusted: Redactor,
@@ -98,7 +98,7 @@ impl Server {
             name: settings.name.as_str().into(),
             redactor: settings.redactor(),
             entrusted: Redactor::new(What { secrets: false, emails: false }).with_known(settings.secrets()),
-            settings: Arc::new(settings),
+            settings,
             breaker,
             state: Mutex::default(),
             changes,
@@ -255,6 +255,10 @@ impl Server {
     pub(super) fn has_settled(&self) -> bool {
         let state = self.state();
         state.phase == Phase::Ready || state.has_failed
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.state().phase == Phase::Ready && !self.breaker.is_open()
     }
 
     pub(super) fn describe(&self) -> ServerState {
