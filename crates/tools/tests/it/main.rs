@@ -62,7 +62,7 @@ pub(crate) async fn until_ready(servers: &Servers, name: &str) {
     until("ready", || state(servers, name).phase == Phase::Ready).await;
 }
 
-/// Of this process, in MB.
+/// Of this process, in MB. Other tests take some at the same time, but not what has no end.
 pub(crate) fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
