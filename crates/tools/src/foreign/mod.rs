@@ -69,7 +69,7 @@ impl std::fmt::Debug for Servers {
 }
 
 impl Servers {
-    /// Begins to start them all and returns at once.
+    /// Begins to start them all and returns at once. To be called within a runtime.
     pub fn start(settings: Vec<Settings>, breakers: &Breakers) -> Self {
         let servers = Self(Arc::new(Inner {
             breakers: breakers.clone(),
@@ -109,6 +109,8 @@ impl Servers {
             }
         }
         drop(servers);
+        // The tools may be the same and what is to be asked about not.
+        *self.0.adopted.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.0.changes.send_modify(|count| *count += 1);
     }
 

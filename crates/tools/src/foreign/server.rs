@@ -121,7 +121,7 @@ impl Server {
                     let began = Instant::now();
                     let era = connection.era;
                     let over = self.serve(&connection, era).await;
-                    self.tell(|state| (state.line, state.tools) = (None, Arc::default()));
+                    self.tell(|state| (state.phase, state.line, state.tools) = (Phase::Down, None, Arc::default()));
                     let ended = connection.close().await;
                     if began.elapsed() >= LONG_ENOUGH {
                         pause = FIRST_PAUSE;
@@ -191,10 +191,11 @@ impl Server {
             }
             let listed = async {
                 sleep_until(last + LIST_PAUSE).await;
-                self.list(line, Instant::now() + LIST_PATIENCE).await
+                self.list(line, Instant::now() + LIST_PATIENCE.min(self.settings.start_timeout)).await
             };
             let listed = tokio::select! {
                 () = self.stop.cancelled() => return Over::Stopped,
+                () = signals.lost() => continue,
                 listed = listed => listed,
             };
             last = Instant::now();
