@@ -266,10 +266,16 @@ impl Line {
         Ok((listed, holds))
     }
 
-    pub(super) async fn call(&self, tool: &str, arguments: Arguments, idle: Duration) -> Result<ServerResult, Failure> {
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Arguments,
+        idle: Duration,
+        most: Duration,
+    ) -> Result<ServerResult, Failure> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        match self.ask(request, idle, LONGEST_CALL).await? {
+        match self.ask(request, idle.min(most), LONGEST_CALL.min(most)).await? {
             ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
                 Err(Failure::Refused(ASKS.to_owned()))
             }

@@ -167,9 +167,19 @@ impl Servers {
 
     /// Calls a tool, once. Whoever drops the future has the call cancelled at the server.
     pub async fn call(&self, found: &Found, arguments: Arguments) -> Result<Called, CallError> {
+        self.call_within(found, arguments, Duration::MAX).await
+    }
+
+    /// [`Servers::call`] for who cannot wait longer than `most`.
+    pub(crate) async fn call_within(
+        &self,
+        found: &Found,
+        arguments: Arguments,
+        most: Duration,
+    ) -> Result<Called, CallError> {
         let server = self.servers().iter().find(|server| server.name == found.server).cloned();
         match server {
-            Some(server) => server.call(&found.name, arguments).await,
+            Some(server) => server.call(&found.name, arguments, most).await,
             None => Err(CallError::Unavailable("is not configured any more".to_owned())),
         }
     }
