@@ -68,9 +68,20 @@ impl Screen {
         &self.passed
     }
 
-    /// Words that need no screening take the place of everything.
-    pub(crate) fn replace(&mut self, text: String) {
-        self.passed = text;
+    /// Words that need no screening, on a line of their own. Gives what is new.
+    pub(crate) fn add_line(&mut self, words: &str) -> String {
+        let gap = if self.passed.is_empty() || self.passed.ends_with('\n') { "" } else { "\n" };
+        let line = format!("{gap}{words}");
+        self.passed.push_str(&line);
+        line
+    }
+
+    /// For somebody else's answer, which begins on a line of its own and may be as long as any. Gives the end of the line.
+    pub(crate) fn start_again(&mut self) -> Option<String> {
+        let passed = std::mem::take(&mut self.passed);
+        *self = Self { passed, ..Self::default() };
+        let open = !self.passed.is_empty() && !self.passed.ends_with('\n');
+        open.then(|| self.add_line(""))
     }
 
     fn release(&mut self, end: bool) -> Option<String> {

@@ -130,7 +130,8 @@ impl Toolbox<'_> {
         if let (Some(spec), Some(servers)) = (spec, &self.tools.servers)
             && let Some(foreign) = &spec.foreign
         {
-            let caller = Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs, until: self.until };
+            let caller =
+                Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs, until: self.until };
             return Ok(caller.call(spec, foreign, arguments, consent).await);
         }
         let Some((spec, Some(tool))) = spec.map(|spec| (spec, spec.tool)) else {
