@@ -13,6 +13,7 @@ use axum::http::{Request, header};
 use http_body_util::BodyExt;
 use reqwest::Method;
 use serde_json::Value;
+use server::app::Equipment;
 use store::lock::Lock;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::io::ReaderStream;
@@ -22,9 +23,12 @@ use crate::cli::Global;
 use crate::config::{Config, data_dir};
 use crate::exit::{Code, Exit};
 use crate::sse::{Event, Events};
-use crate::{commands, output, wire};
+use crate::wire::{self, Outside};
+use crate::{commands, output};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a message waits for MCP servers to start.
+const SERVERS_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client {
     door: Door,
@@ -81,12 +85,31 @@ impl Answer {
 
 impl Client {
     pub(crate) async fn connect(global: &Global) -> anyhow::Result<Self> {
-        let (token, json) = (global.token.clone(), global.json);
         let door = match find(global).await? {
             Place::Server { client, base } => Door::Remote { client, base },
-            Place::Here(lock) => here(&commands::load(global, None)?, global.token.is_some(), lock).await?,
+            Place::Here(lock) => {
+                let config = commands::load(global, None)?;
+                let mut settings = own(&config, global);
+                settings.request_timeout = Duration::MAX;
+                here(&config, settings, wire::alone(), lock).await?
+            }
         };
-        Ok(Self { door, token, json })
+        Ok(Self { door, token: global.token.clone(), json: global.json })
+    }
+
+    /// To talk to the assistant. Without a server this program asks models and MCP servers itself; `outside` keeps them
+    /// from one message to the next.
+    pub(crate) async fn to_chat(global: &Global, outside: &mut Option<Outside>) -> anyhow::Result<Self> {
+        let door = match find(global).await? {
+            Place::Server { client, base } => Door::Remote { client, base },
+            Place::Here(lock) => {
+                let config = commands::load(global, None)?;
+                let outside = outside.get_or_insert_with(|| Outside::start(&config));
+                outside.servers().settled(SERVERS_PATIENCE).await;
+                here(&config, own(&config, global), outside.equipment(&config)?, lock).await?
+            }
+        };
+        Ok(Self { door, token: global.token.clone(), json: global.json })
     }
 
     pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Answer> {
@@ -214,16 +237,19 @@ pub(crate) fn http(url: &str) -> reqwest::ClientBuilder {
 }
 
 /// Whoever can read the data directory is its owner and acts as the local user; with a token, as the token's.
-async fn here(config: &Config, with_token: bool, lock: Lock) -> anyhow::Result<Door> {
+fn own(config: &Config, global: &Global) -> server::Settings {
     let mut settings = config.server.clone();
     settings.loopback_only = false;
     settings.rate_limit = None;
     settings.max_import_bytes = usize::MAX;
-    settings.request_timeout = Duration::MAX;
-    if !with_token {
+    if global.token.is_none() {
         settings.auth = None;
     }
-    let app = wire::app(config, settings).await?;
+    settings
+}
+
+async fn here(config: &Config, settings: server::Settings, equipment: Equipment, lock: Lock) -> anyhow::Result<Door> {
+    let app = wire::app(config, settings, equipment).await?;
     Ok(Door::Here { router: server::router(app), _lock: lock })
 }
 

@@ -1,16 +1,20 @@
 //! Puts the parts together: configuration → store → app. The only place that knows all of them.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use assistant::Models;
+use assistant::offline::Offline;
+use assistant::{ChatModel, Models};
 use model::Clock;
 use model::breaker::Breakers;
 use server::App;
+use server::app::Equipment;
 use store::Store;
 use store::lock::Lock;
 use tokio::runtime::{Builder, Runtime};
+use tools::foreign::Servers;
 
 use crate::config::Config;
 use crate::exit::Code;
@@ -48,16 +52,48 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
 }
 
 /// The application on the configured database. Whoever calls this holds the lock of the data directory.
-pub(crate) async fn app(config: &Config, settings: server::Settings) -> anyhow::Result<App> {
+pub(crate) async fn app(config: &Config, settings: server::Settings, equipment: Equipment) -> anyhow::Result<App> {
     let store = Store::open(&config.location(), config.durability).await.context("failed to open the database")?;
-    let app = App::new(store, Clock::system(), settings, models(config)?);
+    let app = App::new(store, Clock::system(), settings, equipment);
     app.refresh_revocations().await?;
     Ok(app)
 }
 
-/// The models that are asked, in their order.
-pub(crate) fn models(config: &Config) -> anyhow::Result<Models> {
-    let clock = Clock::system();
-    let breakers = Breakers::new(clock.clone(), tools::record::breaker);
-    assistant::models::all(config.models.clone(), &breakers, &clock).context("failed to prepare the models")
+/// What lives outside of the program and is used by the assistant: models and MCP servers. What is known about their
+/// health outlives a change of the configuration.
+pub(crate) struct Outside {
+    breakers: Breakers,
+    servers: Servers,
+}
+
+impl Outside {
+    /// Begins to start the MCP servers; nobody waits for them.
+    pub(crate) fn start(config: &Config) -> Self {
+        let breakers = Breakers::new(Clock::system(), tools::record::breaker);
+        let servers = Servers::start(config.mcp_servers.clone(), &breakers);
+        Self { breakers, servers }
+    }
+
+    /// For this configuration, to which the MCP servers are brought too.
+    pub(crate) fn equipment(&self, config: &Config) -> anyhow::Result<Equipment> {
+        let models = assistant::models::all(config.models.clone(), &self.breakers, &Clock::system())
+            .context("failed to prepare the models")?;
+        let servers = Some(self.servers.clone()).filter(|_| !config.mcp_servers.is_empty());
+        Ok(Equipment { models, servers })
+    }
+
+    pub(crate) fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    /// The programs that were started are gone when it returns.
+    pub(crate) async fn stop(&self) {
+        self.servers.stop().await;
+    }
+}
+
+/// For commands that ask nobody: the built-in model, our own tools.
+pub(crate) fn alone() -> Equipment {
+    let offline: Arc<dyn ChatModel> = Arc::new(Offline);
+    Models::from(offline).into()
 }

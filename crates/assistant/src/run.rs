@@ -1,12 +1,12 @@
 //! The loop: the model speaks, the tools it asks for are called, until it has nothing more to call. The limits are
 //! enforced here, whatever the model does.
 
+mod ask;
 mod release;
 mod thoughts;
 
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
 use model::conversation::ToolCall;
 use model::redact::redact_json;
 use serde_json::Value;
@@ -16,14 +16,12 @@ use understand::Intent;
 
 use crate::confirm::{self, Reply};
 use crate::screen::{Screen, without_ids};
-use crate::{AgentContext, Call, ChatModel, Delta, ErrorType, Event, Models, Prompt, Request, Status, Step, Usage};
-use crate::{log, wording};
+use crate::{AgentContext, Call, ErrorType, Event, Models, Prompt, Request, Status, Step, Usage, log, wording};
+use ask::{Said, reserve};
 use thoughts::Thoughts;
 
 /// The longest arguments that a model may send, in bytes.
 const MAX_ARGUMENTS: usize = 64 * 1024;
-/// What is kept of the time for a model that is asked when another has failed.
-const RESERVE: Duration = Duration::from_secs(5);
 /// How many tasks of a list are kept in the record of a call.
 const RECORDED: usize = 50;
 
@@ -131,6 +129,8 @@ impl AgentRunner {
             true => None,
             false => tokio::time::Instant::now().checked_add(self.limits.time),
         };
+        let until = deadline.and_then(|deadline| deadline.checked_sub(reserve(self.limits.time)));
+        toolbox.end_by(until);
         let run = Run {
             limits: self.limits,
             ours: self.models.first().is_ours(),
@@ -198,14 +198,6 @@ struct Broken {
     code: Option<String>,
 }
 
-/// How a reply of the model ended.
-enum Said {
-    /// With calls to carry out.
-    Calls(Step),
-    /// With words only: the turn is over.
-    End,
-}
-
 impl Run<'_, '_> {
     async fn converse(mut self, models: &Models) -> store::Result<AgentResult> {
         let commands = &self.request.reading.commands;
@@ -214,6 +206,7 @@ impl Run<'_, '_> {
             log::reasoning(&thought, command);
         }
         (self.watch)(Event::Thinking { content: thought });
+        self.tell_missing();
         let mut steps: Vec<Step> = Vec::new();
         let specs = self.specs.clone();
         let mut at = 0;
@@ -251,89 +244,6 @@ impl Run<'_, '_> {
             steps.push(step);
         }
         Ok(self.end())
-    }
-
-    /// Until when a model may take its time, so that another can still answer.
-    fn until(&self, another: bool) -> Option<tokio::time::Instant> {
-        let reserve = if another { RESERVE.min(self.limits.time / 5) } else { self.limits.time / 100 };
-        self.deadline.and_then(|deadline| deadline.checked_sub(reserve))
-    }
-
-    /// Says that the next model answers, and lets it.
-    fn fall_back(&mut self, next: &dyn ChatModel, steps: &mut Vec<Step>) {
-        let message = wording::model_unavailable(Some(next.is_ours()));
-        log::fell_back(next.name());
-        let error_type = ErrorType::ModelUnavailable;
-        (self.watch)(Event::Error { error_type, message: message.clone(), recoverable: true });
-        self.warnings.push(message);
-        // What was said so far stays said; the answer begins on a line of its own.
-        let rest = self.screen.finish();
-        self.tell(rest);
-        let line = self.screen.start_again();
-        self.tell(line);
-        // The built-in model goes by its own calls. Nothing has been changed: it may look everything up again.
-        if next.is_ours() {
-            steps.clear();
-            self.held.clear();
-            self.failure = None;
-        }
-    }
-
-    /// Takes one reply in.
-    async fn listen(&mut self, model: &dyn ChatModel, prompt: Prompt<'_>) -> Result<Said, Broken> {
-        let mut reply = model.reply(prompt);
-        let mut step = Step::default();
-        let mut usage = Usage::default();
-        let pending = || Outcome::Done(Answer::from_outside(Value::Null));
-        let heard = loop {
-            let Some(delta) = within(self.deadline, reply.next()).await else { break Err(late()) };
-            if !matches!(delta, Some(Ok(Delta::Thinking(_)))) {
-                let rest = self.thoughts.finish();
-                self.think(rest);
-            }
-            match delta {
-                None => break Ok(()),
-                Some(Ok(Delta::Thinking(piece))) => {
-                    let thought = self.thoughts.push(&piece);
-                    self.think(thought);
-                }
-                Some(Ok(Delta::Text(text))) => {
-                    self.say(&text);
-                    if step.text.len() < MAX_ARGUMENTS {
-                        step.text.push_str(&text);
-                    }
-                    // Nothing more of it can be shown.
-                    if self.screen.is_full() {
-                        break Ok(());
-                    }
-                }
-                Some(Ok(Delta::Call(call))) => {
-                    step.calls.push((call, pending()));
-                    if step.calls.len() > self.limits.max_tool_calls {
-                        break Ok(());
-                    }
-                }
-                Some(Ok(Delta::Usage(cost))) => usage += cost,
-                Some(Ok(Delta::Memo(memo))) => step.memo = Some(memo),
-                Some(Err(error)) => {
-                    log::failed(ErrorType::ModelUnavailable.as_str(), &error.0, true);
-                    break Err(self.unanswered());
-                }
-            }
-        };
-        if !model.is_ours() {
-            self.asked.push(Asked { model: model.name().to_owned(), success: heard.is_ok(), usage });
-        }
-        heard.map(|()| if step.calls.is_empty() { Said::End } else { Said::Calls(step) })
-    }
-
-    /// No model answers any more.
-    fn unanswered(&self) -> Broken {
-        let words = match self.done().as_slice() {
-            [] => wording::trouble().to_owned(),
-            done => wording::half_done(done),
-        };
-        Broken { error_type: ErrorType::ModelUnavailable, words, code: None }
     }
 
     /// Calls one tool and keeps the record of it.
@@ -417,14 +327,12 @@ impl Run<'_, '_> {
             Broken { error_type, words, code: Some(code) }
         });
         if let Some(Broken { error_type, words, .. }) = &self.failure {
-            let (error_type, message) = (*error_type, words.clone());
+            let message = match error_type {
+                ErrorType::McpUnavailable => wording::mcp_unavailable(&[]),
+                _ => words.clone(),
+            };
+            let error_type = *error_type;
             (self.watch)(Event::Error { error_type, message, recoverable: true });
-        }
-    }
-
-    fn think(&mut self, thought: Option<String>) {
-        if let Some(content) = thought {
-            (self.watch)(Event::Thinking { content });
         }
     }
 

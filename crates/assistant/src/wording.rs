@@ -3,11 +3,16 @@
 
 use jiff::civil::{Date, DateTime, Time};
 use model::task::Priority;
+use serde_json::Value;
 use tools::{Act, Answer};
 use understand::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
 
 /// How many tasks a list shows.
 pub(crate) const SHOWN: usize = 20;
+/// How much of an argument a question shows, in characters.
+const ARGUMENT: usize = 80;
+/// How much of what somebody else's tool answers is shown, in characters.
+const RESULT: usize = 400;
 /// How many options a question offers.
 pub(crate) const OPTIONS: usize = 10;
 
@@ -88,7 +93,29 @@ pub(crate) fn confirm(acts: &[Act], phrase: &str) -> String {
         return format!("That's a big action. Confirm with '{phrase}'.");
     }
     let titles: Vec<_> = acts.iter().flat_map(|act| &act.targets).map(|target| format!("'{}'", target.title)).collect();
+    if acts.iter().any(Act::is_other) {
+        let mut wishes: Vec<_> = acts.iter().filter(|act| act.is_other()).map(other_act).collect();
+        if !titles.is_empty() {
+            wishes.push(format!("delete {}", and(&titles)));
+        }
+        return format!("Do you want me to {}? Reply '{phrase}' to confirm.", and(&wishes));
+    }
     format!("{REALLY}{}? Reply '{phrase}' to confirm.", and(&titles))
+}
+
+/// "run send_mail (to: Ann, subject: Hello)": what somebody else's tool would be called with.
+fn other_act(act: &Act) -> String {
+    let shown: Vec<_> = act.arguments.iter().map(|(name, value)| format!("{name}: {}", shortly(value))).collect();
+    match shown.is_empty() {
+        true => format!("run {}", act.tool),
+        false => format!("run {} ({})", act.tool, shown.join(", ")),
+    }
+}
+
+fn shortly(value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.char_indices().nth(ARGUMENT).map_or(text.clone(), |(end, _)| format!("{}…", &text[..end]))
 }
 
 /// The title that [`confirm`] asked about, where it was one.
@@ -152,6 +179,11 @@ pub(crate) fn undone(what: &str, titles: &[&str]) -> String {
         _ => "as before",
     };
     format!("Undone! {name} {is} {now}.")
+}
+
+/// Where the tasks are kept by somebody else.
+pub(crate) fn cannot_undo() -> String {
+    "I can't take that back here.".to_owned()
 }
 
 pub(crate) fn nothing_to_undo() -> String {
@@ -288,8 +320,9 @@ pub(crate) fn model_unavailable(ours: Option<bool>) -> String {
 }
 
 /// S0's sentence.
-pub(crate) fn mcp_unavailable() -> &'static str {
-    "MCP service temporarily unavailable. Please try again in a moment."
+pub(crate) fn mcp_unavailable(servers: &[String]) -> String {
+    let which = if servers.is_empty() { String::new() } else { format!(": {}", servers.join(", ")) };
+    format!("MCP service temporarily unavailable{which}. Please try again in a moment.")
 }
 
 /// What was done before nobody answered any more.
@@ -327,6 +360,13 @@ pub(crate) fn released(act: &Act, answer: &Answer) -> String {
     let asked = act.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
     // It may have been renamed since.
     let title = answer.data()["title"].as_str().unwrap_or(asked);
+    if act.is_other() {
+        return match answer.error() {
+            Some((tools::answer::UNAVAILABLE, _)) => trouble().to_owned(),
+            Some((_, message)) => format!("That didn't work: {}", shortened(message)),
+            None => format!("Done! {}", shortened(&answer.text(None))),
+        };
+    }
     let count = answer.data()["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
     match answer.error() {
         Some(("NOT_FOUND", _)) => not_found(title),
@@ -335,6 +375,11 @@ pub(crate) fn released(act: &Act, answer: &Answer) -> String {
         None if act.bulk => deleted_several(count),
         None => deleted(title),
     }
+}
+
+fn shortened(text: &str) -> String {
+    let text = text.trim();
+    text.char_indices().nth(RESULT).map_or(text.to_owned(), |(end, _)| format!("{}…", &text[..end]))
 }
 
 /// What the user seems to want, for those who watch.

@@ -10,6 +10,7 @@ use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Tools;
+use tools::foreign::Servers;
 use tools::mcp::http::Door;
 
 use crate::Settings;
@@ -46,8 +47,23 @@ pub(crate) struct InForce {
     pub(crate) limiter: Option<Limiter>,
 }
 
+/// Who answers, and with whose tools besides our own.
+#[derive(Clone)]
+pub struct Equipment {
+    pub models: Models,
+    /// `None`: all tools are our own.
+    pub servers: Option<Servers>,
+}
+
+impl From<Models> for Equipment {
+    fn from(models: Models) -> Self {
+        Self { models, servers: None }
+    }
+}
+
 impl InForce {
-    fn new(settings: Settings, models: Models, clock: &Clock, before: Option<&Self>) -> Self {
+    fn new(settings: Settings, equipment: Equipment, clock: &Clock, before: Option<&Self>) -> Self {
+        let Equipment { models, servers } = equipment;
         let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
@@ -56,14 +72,15 @@ impl InForce {
             limits: settings.tasks,
             names: settings.tool_names,
             confirm: settings.confirm,
+            servers,
         };
         Self { settings, models, tools, verifier, limiter }
     }
 }
 
 impl App {
-    pub fn new(store: Store, clock: Clock, settings: Settings, models: Models) -> Self {
-        let in_force = InForce::new(settings, models, &clock, None);
+    pub fn new(store: Store, clock: Clock, settings: Settings, equipment: impl Into<Equipment>) -> Self {
+        let in_force = InForce::new(settings, equipment.into(), &clock, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(store.clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         Self(Arc::new(Inner {
@@ -103,8 +120,8 @@ impl App {
     }
 
     /// Puts new settings into force; requests under way end under the old ones.
-    pub fn reload(&self, settings: Settings, models: Models) {
-        let next = Arc::new(InForce::new(settings, models, self.clock(), Some(&self.in_force())));
+    pub fn reload(&self, settings: Settings, equipment: impl Into<Equipment>) {
+        let next = Arc::new(InForce::new(settings, equipment.into(), self.clock(), Some(&self.in_force())));
         *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use model::breaker::{self, Snapshot};
 use serde::Serialize;
+use tools::foreign::{Phase, Servers};
 use utoipa::ToSchema;
 
 use crate::App;
@@ -37,6 +38,33 @@ struct Dependencies {
     database: Database,
     /// The models in the order in which they are asked.
     models: Vec<Model>,
+    /// The MCP servers whose tools the assistant uses beside our own.
+    mcp_servers: Vec<McpServer>,
+}
+
+/// An MCP server of somebody else. Without it the rest works.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HealthOfMcpServer)]
+struct McpServer {
+    name: String,
+    status: Status,
+    #[schema(value_type = String, examples("ready", "starting", "down"))]
+    phase: Phase,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<String>,
+    /// What it calls itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    implementation: Option<String>,
+    tools: usize,
+    /// Tools that cannot be used, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools_set_aside: Vec<SetAside>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    /// Until it is started again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_try_in_seconds: Option<u64>,
+    circuit_breaker: CircuitBreaker,
 }
 
 /// A model that answers in the chat. If it does not, another one does: the server as a whole is well without it.
@@ -105,7 +133,7 @@ pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>)
         status,
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: app.uptime().as_secs(),
-        dependencies: Dependencies { database, models: models(&app) },
+        dependencies: Dependencies { database, models: models(&app), mcp_servers: mcp_servers(&app) },
     };
     (code(status), Json(health))
 }
@@ -124,6 +152,30 @@ fn models(app: &App) -> Vec<Model> {
         }
     });
     models.collect()
+}
+
+fn mcp_servers(app: &App) -> Vec<McpServer> {
+    let states = app.in_force().tools.servers.as_ref().map(Servers::states).unwrap_or_default();
+    let servers = states.into_iter().map(|server| McpServer {
+        name: server.name,
+        status: match server.phase {
+            Phase::Ready if server.breaker.state != breaker::State::Open => Status::Ok,
+            _ => Status::Unavailable,
+        },
+        phase: server.phase,
+        protocol: server.protocol,
+        implementation: server.implementation,
+        tools: server.tools,
+        tools_set_aside: server
+            .left_out
+            .into_iter()
+            .map(|tool| SetAside { tool: tool.name, reason: tool.reason })
+            .collect(),
+        last_error: server.last_error.filter(|_| server.phase != Phase::Ready),
+        next_try_in_seconds: server.next_try_in,
+        circuit_breaker: server.breaker.into(),
+    });
+    servers.collect()
 }
 
 impl From<Snapshot> for CircuitBreaker {

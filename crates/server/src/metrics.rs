@@ -17,6 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use tools::Names;
+use tools::foreign::{Phase, Servers};
 
 use crate::request::Ended;
 use crate::{App, Problem};
@@ -33,6 +34,7 @@ pub(crate) struct Metrics {
     model_calls: Family<ModelCall, Counter>,
     model_tokens: Family<ModelTokens, Counter>,
     breakers: Family<Service, Gauge>,
+    mcp_servers: Family<Service, Gauge>,
     waiting_writes: Gauge,
     uptime: Gauge,
 }
@@ -142,6 +144,8 @@ impl Default for Metrics {
         let breakers = Family::<Service, Gauge>::default();
         let help = "circuit breakers: 0 closed, 1 half open, 2 open";
         registry.register("circuit_breaker_state", help, breakers.clone());
+        let mcp_servers = Family::<Service, Gauge>::default();
+        registry.register("mcp_server_ready", "MCP servers of others: 1 ready, 0 not", mcp_servers.clone());
         let waiting_writes = Gauge::default();
         registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
         let uptime = Gauge::default();
@@ -155,6 +159,7 @@ impl Default for Metrics {
             model_calls,
             model_tokens,
             breakers,
+            mcp_servers,
             waiting_writes,
             uptime,
         }
@@ -213,6 +218,11 @@ pub(crate) async fn metrics(Given(app): Given<App>) -> Result<impl IntoResponse,
         if let Some(health) = model.health() {
             metrics.set_breaker(model.name(), health.breaker.state);
         }
+    }
+    for server in app.in_force().tools.servers.iter().flat_map(Servers::states) {
+        metrics.set_breaker(&format!("mcp_server:{}", server.name), server.breaker.state);
+        let ready = i64::from(server.phase == Phase::Ready);
+        metrics.mcp_servers.get_or_create(&Service { service: server.name }).set(ready);
     }
     let mut text = String::new();
     encode(&mut text, &metrics.registry).map_err(|error| Problem::internal(error.to_string()))?;

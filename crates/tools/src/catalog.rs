@@ -13,6 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::Arguments;
 use crate::foreign::Foreign;
 
+pub(crate) type Schema = Map<String, Value>;
+
 /// What a tool does, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
@@ -48,7 +50,7 @@ pub struct Spec {
     pub title: Cow<'static, str>,
     pub description: Cow<'static, str>,
     /// An object schema.
-    pub schema: Map<String, Value>,
+    pub schema: Schema,
     pub read_only: bool,
     /// The user may be asked before it is called.
     pub destructive: bool,
@@ -70,7 +72,7 @@ impl Spec {
 
     /// Whether there is an argument of this name.
     pub fn takes(&self, argument: &str) -> bool {
-        self.schema["properties"].get(argument).is_some()
+        self.schema.get("properties").is_some_and(|properties| properties.get(argument).is_some())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::Arguments;
+use crate::{Arguments, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -39,8 +39,16 @@ pub struct Target {
 pub const YES_DELETE: &str = "yes delete";
 
 impl Held {
-    /// Nothing where nothing waits. Several single deletions go by one phrase; a bulk act names its own, with how many.
+    /// Nothing where nothing waits. Several single deletions go by one phrase; a bulk act names its own, with how many; so
+    /// does whatever is no deletion.
     pub fn of(acts: Vec<Act>) -> Option<Self> {
+        if acts.iter().any(Act::is_other) {
+            let phrase = match acts.as_slice() {
+                [only] => format!("yes run {}", only.tool.to_lowercase()),
+                several => format!("yes run {} actions", several.len()),
+            };
+            return Some(Self { phrase, acts });
+        }
         let bulk: Vec<&Act> = acts.iter().filter(|act| act.bulk).collect();
         let phrase = match bulk.as_slice() {
             [] if acts.is_empty() => return None,
@@ -69,8 +77,21 @@ impl Held {
 }
 
 impl Act {
+    /// Whether it is a call of somebody else's tool, of which only the call itself is known.
+    pub fn is_other(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// Whether it can be what was asked about with this tool.
+    pub fn fits(&self, spec: &Spec) -> bool {
+        spec.name == self.tool && spec.destructive && !(spec.is_ours() && self.is_other())
+    }
+
     /// Whether the targets are those of the arguments.
     fn is_consistent(&self) -> bool {
+        if self.is_other() {
+            return !self.bulk;
+        }
         let ids: Vec<&Value> = self.targets.iter().map(|target| &target.id).collect();
         let [(key, value)] = self.arguments.iter().collect::<Vec<_>>()[..] else { return false };
         match (key.as_str(), ids.as_slice()) {
@@ -85,6 +106,10 @@ impl Act {
     pub(crate) fn one(tool: &str, key: &str, target: Target) -> Self {
         let arguments = Arguments::from_iter([(key.to_owned(), json!(target.id))]);
         Self { tool: tool.to_owned(), arguments, targets: vec![target], bulk: false }
+    }
+
+    pub(crate) fn other(tool: &str, arguments: Arguments) -> Self {
+        Self { tool: tool.to_owned(), arguments, targets: Vec::new(), bulk: false }
     }
 
     pub(crate) fn several(tool: &str, key: &str, targets: Vec<Target>) -> Self {

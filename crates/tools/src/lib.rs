@@ -16,12 +16,14 @@ mod tasks;
 use model::{Clock, User, task};
 use serde_json::{Map, Value};
 use store::{Conn, Store};
+use tokio::time::Instant;
 
 pub use answer::Answer;
 pub use catalog::{Names, Spec, Specs, Tool};
 pub use held::{Act, Held, Target};
 
 use answer::Failure;
+use foreign::{Caller, Servers};
 
 /// The arguments of a call, by name.
 pub type Arguments = Map<String, Value>;
@@ -33,6 +35,8 @@ pub struct Tools {
     pub limits: task::Limits,
     pub names: Names,
     pub confirm: Confirm,
+    /// MCP servers of others, whose tools are offered beside our own.
+    pub servers: Option<Servers>,
 }
 
 /// What waits for a confirmation.
@@ -66,6 +70,7 @@ pub struct Toolbox<'a> {
     tools: &'a Tools,
     user: &'a User,
     specs: Specs,
+    until: Option<Instant>,
     hold: Hold<'a>,
 }
 
@@ -79,18 +84,26 @@ enum Hold<'a> {
 
 impl Tools {
     pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
-        Toolbox { tools: self, user, specs: self.specs(), hold: Hold::Store(store) }
+        Toolbox { tools: self, user, specs: self.specs(), until: None, hold: Hold::Store(store) }
     }
 
     /// Nothing that these tools do is there before the transaction is committed. Those of others are not among them: no
     /// transaction waits for another program.
     pub fn within<'a>(&'a self, user: &'a User, conn: &'a mut Conn) -> Toolbox<'a> {
         let specs = Specs::Ours(catalog::of(self.names));
-        Toolbox { tools: self, user, specs, hold: Hold::Transaction(conn) }
+        Toolbox { tools: self, user, specs, until: None, hold: Hold::Transaction(conn) }
+    }
+
+    /// Whether every tool is our own, so that nothing has to be waited for.
+    pub fn are_ours(&self) -> bool {
+        self.servers.is_none()
     }
 
     fn specs(&self) -> Specs {
-        Specs::Ours(catalog::of(self.names))
+        match &self.servers {
+            None => Specs::Ours(catalog::of(self.names)),
+            Some(servers) => Specs::All(servers.specs(self.names)),
+        }
     }
 }
 
@@ -100,9 +113,27 @@ impl Toolbox<'_> {
         &self.specs
     }
 
+    /// Nobody waits for an answer that comes later than this.
+    pub fn end_by(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
+    /// The MCP servers whose tools cannot be used at the moment.
+    pub fn missing(&self) -> Vec<String> {
+        self.tools.servers.as_ref().map(Servers::missing).unwrap_or_default()
+    }
+
     /// Carries one call out. What the caller did wrong is an [`Answer`]; an error is the database's.
     pub async fn call(&mut self, name: &str, mut arguments: Arguments, consent: Consent) -> store::Result<Outcome> {
-        let spec = self.specs.iter().find(|spec| spec.name == name);
+        let specs = self.specs.clone();
+        let spec = specs.iter().find(|spec| spec.name == name);
+        if let (Some(spec), Some(servers)) = (spec, &self.tools.servers)
+            && let Some(foreign) = &spec.foreign
+        {
+            let caller =
+                Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs, until: self.until };
+            return Ok(caller.call(spec, foreign, arguments, consent).await);
+        }
         let Some((spec, Some(tool))) = spec.map(|spec| (spec, spec.tool)) else {
             let failure = Failure::new(answer::UNKNOWN_TOOL, format!("There is no tool named '{name}'."));
             return Ok(Outcome::Done(Answer::failed(failure)));

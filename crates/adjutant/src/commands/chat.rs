@@ -12,6 +12,7 @@ use crate::client::Client;
 use crate::config::data_dir;
 use crate::exit::{Code, Exit};
 use crate::output;
+use crate::wire::Outside;
 
 /// How much of a conversation is shown when it is gone on with.
 const SHOWN: usize = 10;
@@ -19,17 +20,23 @@ const SHOWN: usize = 10;
 pub(crate) fn run(global: &Global, message: Option<String>, conversation: Option<&str>) -> anyhow::Result<()> {
     // Not the one of other commands: here Ctrl-C ends a turn, not the program.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let mut chat = Chat { conversation: conversation.map(str::to_owned), global };
-    match message.filter(|message| message != "-") {
+    let mut chat = Chat { conversation: conversation.map(str::to_owned), global, outside: None };
+    let ended = match message.filter(|message| message != "-") {
         Some(message) => runtime.block_on(chat.say_once(&message)),
         None if io::stdin().is_terminal() && !global.json => chat.prompt(&runtime),
         None => chat.lines(&runtime),
+    };
+    if let Some(outside) = chat.outside {
+        runtime.block_on(outside.stop());
     }
+    ended
 }
 
 struct Chat<'a> {
     conversation: Option<String>,
     global: &'a Global,
+    /// What answers where no server runs.
+    outside: Option<Outside>,
 }
 
 /// How a turn ended.
@@ -163,7 +170,7 @@ impl Chat<'_> {
     async fn say(&mut self, message: &str) -> anyhow::Result<Ended> {
         let body = json!({"input": message, "conversation_id": self.conversation});
         // For each message: while somebody thinks about the next one, the data directory is not held.
-        let client = Client::connect(self.global).await?;
+        let client = Client::to_chat(self.global, &mut self.outside).await?;
         let ended = if self.global.json {
             let answer = client.post("/chat", &body).await?;
             output::say(&answer.text())?;
@@ -189,7 +196,13 @@ impl Chat<'_> {
                 "tool_call" if watched && data["status"] == "in_progress" => {
                     output::aside(data["tool_name"].as_str().unwrap_or_default());
                 }
-                "error" => error_type = data["error_type"].clone(),
+                "error" => {
+                    // The turn goes on without what failed.
+                    if data["recoverable"] == true {
+                        output::note(data["message"].as_str().unwrap_or_default());
+                    }
+                    error_type = data["error_type"].clone();
+                }
                 "done" => {
                     output::put(b"\n")?;
                     let mut ended = data;

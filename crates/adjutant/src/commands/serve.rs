@@ -12,7 +12,8 @@ use crate::cli::Global;
 use crate::config::{Config, Mistake};
 use crate::exit::{Code, Exit};
 use crate::telemetry::Traces;
-use crate::{logging, output, wire};
+use crate::wire::{self, Outside};
+use crate::{logging, output};
 
 pub(crate) fn run(global: &Global, listen: Option<&str>) -> anyhow::Result<()> {
     let config = super::load(global, listen)?;
@@ -37,7 +38,8 @@ async fn serve(
 ) -> anyhow::Result<()> {
     // Before anything is printed: a signal that comes early must not be lost.
     let mut signals = Signals::listen()?;
-    let app = wire::app(config, config.server.clone()).await?;
+    let outside = Outside::start(config);
+    let app = wire::app(config, config.server.clone(), outside.equipment(config)?).await?;
     let listener = TcpListener::bind(config.listen).await.map_err(|error| {
         Exit::new(Code::Failed, format!("cannot listen on {}: {error}; choose another with --listen", config.listen))
     })?;
@@ -49,7 +51,7 @@ async fn serve(
     loop {
         tokio::select! {
             wish = signals.next() => match wish {
-                Wish::Reload => reload(global, listen, config, &app, log),
+                Wish::Reload => reload(global, listen, config, &app, &outside, log),
                 Wish::Stop => break,
             },
             // It ends by itself only if something is very wrong.
@@ -58,11 +60,13 @@ async fn serve(
     }
     tracing::info!(event = "server_stopping");
     app.stopping().cancel();
-    tokio::select! {
+    let stopped = tokio::select! {
         done = server => done.context("the server failed")?.context("the server failed"),
         // Whoever asks twice does not want to wait.
         () = signals.stop() => Err(Exit::new(Code::Interrupted, "stopped without waiting").into()),
-    }
+    };
+    outside.stop().await;
+    stopped
 }
 
 struct Signals {
@@ -105,7 +109,7 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
 }
 
 /// Reads the configuration again. One that is not valid changes nothing.
-fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, log: &logging::Handle) {
+fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, outside: &Outside, log: &logging::Handle) {
     match Config::load(global, listen) {
         // Whoever could reach the server only with a token would be let in without one.
         Ok(new) if old.server.auth.is_some() && new.server.auth.is_none() => {
@@ -119,14 +123,15 @@ fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, log: &
             }
             log.set_level(new.log_level);
             // The guard belongs to the address that is in use.
-            let models = match wire::models(&new) {
-                Ok(models) => models,
+            let equipment = match outside.equipment(&new) {
+                Ok(equipment) => equipment,
                 Err(error) => {
                     let mistakes = format!("{error:#}");
                     return tracing::error!(event = "configuration_rejected", mistakes);
                 }
             };
-            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, models);
+            outside.servers().replace(new.mcp_servers);
+            app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, equipment);
             tracing::info!(event = "configuration_reloaded");
         }
         Err(mistakes) => {
@@ -144,6 +149,11 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
         None => output::say(&format!("  database   SQLite in {}", config.data_dir.display()))?,
     }
     output::say(&format!("  model      {}", config.model_line()))?;
+    let servers: Vec<_> = config.mcp_servers.iter().map(|server| server.name.as_str()).collect();
+    match servers.as_slice() {
+        [] => output::say("  tools      our own; no MCP servers are configured")?,
+        servers => output::say(&format!("  tools      our own, and those of {}", servers.join(", ")))?,
+    }
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),
         None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),

@@ -124,7 +124,8 @@ impl Config {
             numeric_dates: reader
                 .word("assistant.numeric_dates", &[("month_first", Order::MonthFirst), ("day_first", Order::DayFirst)]),
             tasks: model::task::Limits { max_title_chars: reader.size("tasks.max_title_chars", 1, 2000) },
-            tool_names: reader.word("tasks.tool_names", &[("task", Names::Task), ("todo", Names::Todo)]),
+            tool_names: reader
+                .word("tasks.tool_names", &[("task", Names::Task), ("todo", Names::Todo), ("none", Names::None)]),
             confirm: reader.word(
                 "assistant.confirm",
                 &[("destructive", Confirm::Destructive), ("bulk", Confirm::Bulk), ("never", Confirm::Never)],

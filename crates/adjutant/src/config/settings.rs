@@ -142,7 +142,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "tasks.tool_names",
         Text("task"),
         "\"task\"",
-        "What the tools are called: task (add_task …) or todo (create_todo …).",
+        "What our own tools are called: task (add_task …), todo (create_todo …), or none where an MCP server keeps the tasks.",
     ),
     setting("tasks.max_title_chars", Number(200), "200", "The longest title of a task."),
     setting(

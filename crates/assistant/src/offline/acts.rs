@@ -37,9 +37,8 @@ pub(super) fn carry_out(policy: &mut Policy<'_>, command: &follow_up::Wanted) ->
 }
 
 fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
-    let (Some(spec), Some(title)) = (policy.spec(Tool::Add), &command.title) else {
-        return Ok(Some(wording::missing(Missing::Title)));
-    };
+    let Some(title) = &command.title else { return Ok(Some(wording::missing(Missing::Title))) };
+    let Some(spec) = policy.spec(Tool::Add) else { return Ok(Some(wording::trouble().to_owned())) };
     let mut arguments = attributes(command, &policy.prompt.request.now);
     arguments.insert("title".to_owned(), title.as_str().into());
     arguments.entry("priority").or_insert("medium".into());
@@ -54,21 +53,35 @@ fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
 
 fn list(policy: &mut Policy<'_>, command: &Command) -> Said {
     let Some(spec) = policy.spec(Tool::List) else { return Ok(Some(wording::trouble().to_owned())) };
-    let arguments = filters(spec, &command.filter);
+    let filter = match spec.is_ours() {
+        true => command.filter.clone(),
+        false => theirs(spec, &command.filter, policy.prompt.request.now.date()),
+    };
+    let arguments = filters(spec, &filter);
     let data = match policy.call(spec, arguments)? {
         Reply::Done(data) => data,
         other => return Ok(refused(other, "")),
     };
-    let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let anything = Filter { status: None, ..command.filter.clone() } == Filter::default();
-    if tasks.is_empty() && anything && command.filter.status != Some(StatusFilter::Completed) {
-        return none_open(policy, spec, &command.filter);
+    let status = filter.status.unwrap_or(StatusFilter::Pending);
+    let wanted = |task: &&Value| match status {
+        // Another's list may not know the difference.
+        _ if spec.is_ours() => true,
+        StatusFilter::All => true,
+        StatusFilter::Pending => task["status"] != "completed",
+        StatusFilter::Completed => task["status"] == "completed",
+    };
+    let tasks: Vec<&Value> = data["tasks"].as_array().into_iter().flatten().filter(wanted).collect();
+    let anything = Filter { status: None, ..filter.clone() } == Filter::default();
+    if tasks.is_empty() && anything && filter.status != Some(StatusFilter::Completed) {
+        return none_open(policy, spec, &filter);
     }
     let today = policy.prompt.request.now.date();
     let lines: Vec<_> = tasks.iter().map(|task| line(task, today)).collect();
-    let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).unwrap_or(tasks.len());
-    let list = wording::list(&lines, total, &command.filter);
-    Ok(Some(if command.filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
+    let total = data["total"].as_u64().and_then(|total| usize::try_from(total).ok()).filter(|_| spec.is_ours());
+    let total = total.unwrap_or(tasks.len());
+    let said = if filter.unsupported { &filter } else { &command.filter };
+    let list = wording::list(&lines, total, said);
+    Ok(Some(if filter.unsupported { format!("{}\n{list}", wording::unfiltered()) } else { list }))
 }
 
 /// No tasks at all, or none that is open: only another look can tell.
@@ -380,7 +393,7 @@ fn remind(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
 }
 
 fn undo(policy: &mut Policy<'_>) -> Said {
-    let Some(spec) = policy.spec(Tool::Undo) else { return Ok(Some(wording::trouble().to_owned())) };
+    let Some(spec) = policy.spec(Tool::Undo) else { return Ok(Some(wording::cannot_undo())) };
     Ok(Some(match policy.call(spec, Arguments::new())? {
         Reply::Done(data) => {
             let titles: Vec<_> =
@@ -511,6 +524,29 @@ fn filters(spec: &Spec, filter: &Filter) -> Arguments {
     put("tags", Some(json!(filter.tags)).filter(|_| !filter.tags.is_empty()));
     put("query", filter.text.as_deref().map(Value::from).filter(|_| spec.takes("query")));
     arguments
+}
+
+/// A filter as another's list takes it; what it does not take is left out, and told.
+fn theirs(spec: &Spec, filter: &Filter, today: Date) -> Filter {
+    let mut taken = filter.clone();
+    taken.status.get_or_insert(StatusFilter::Pending);
+    if taken.due == Some(DueFilter::Tomorrow) {
+        taken.due = today.tomorrow().ok().map(DueFilter::Day);
+    }
+    // S0 knows days and this week.
+    let knows_due = !matches!(taken.due, Some(DueFilter::Overdue | DueFilter::Between(..)));
+    taken.due = taken.due.filter(|_| knows_due && spec.takes("due_date_filter"));
+    taken.priority = taken.priority.filter(|_| spec.takes("priority"));
+    taken.text = taken.text.filter(|_| spec.takes("query"));
+    if !spec.takes("tags") {
+        taken.tags.clear();
+    }
+    let left_out = (taken.due.is_none() && filter.due.is_some())
+        || taken.priority != filter.priority
+        || taken.text != filter.text
+        || taken.tags != filter.tags;
+    taken.unsupported |= left_out;
+    taken
 }
 
 #[cfg(test)]

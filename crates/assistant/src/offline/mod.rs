@@ -100,9 +100,13 @@ impl<'a> Policy<'a> {
     }
 
     /// The answer to this call, once it has been made.
-    fn call(&mut self, spec: &Spec, arguments: Arguments) -> Result<Reply<'a>, Ask> {
+    fn call(&mut self, spec: &Spec, mut arguments: Arguments) -> Result<Reply<'a>, Ask> {
         let outcome = self.prompt.steps.iter().flat_map(|step| &step.calls).nth(self.answered);
         let Some((_, outcome)) = outcome else {
+            // Another's tool may know less about tasks than ours.
+            if !spec.is_ours() {
+                arguments.retain(|name, _| spec.takes(name));
+            }
             let arguments = Value::Object(arguments).to_string();
             return Err(Ask(Call { name: spec.name.to_string(), arguments }));
         };

@@ -12,7 +12,7 @@ impl Run<'_, '_> {
         self.released = true;
         let specs = self.specs.clone();
         // What another program kept may have been changed there: only what can be held is released.
-        if !held.acts.iter().all(|act| specs.iter().any(|spec| spec.name == act.tool && spec.destructive)) {
+        if !held.acts.iter().all(|act| specs.iter().any(|spec| act.fits(spec))) {
             return Ok(self.answer(&wording::confirm_again()));
         }
         if held.acts.len() > self.limits.max_tool_calls {

@@ -98,7 +98,7 @@ pub(crate) async fn carry_out(app: &App, turn: Turn) -> Result<Response, Problem
     let in_force = app.in_force();
     let limits = Limits { max_tool_calls: in_force.settings.max_tool_calls, time: in_force.settings.request_timeout };
     let runner = AgentRunner { models: in_force.models.clone(), limits };
-    if runner.models.first().is_immediate() {
+    if runner.models.first().is_immediate() && in_force.tools.are_ours() {
         let (form, seen) = (turn.form, turn.seen);
         let (reply, earlier, ended) = at_once(app, runner, turn).await?;
         Ok(respond(form, reply, earlier, seen, ended))

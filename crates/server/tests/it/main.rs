@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assistant::offline::Offline;
-use assistant::{Call, ChatModel, Delta, ModelError, Prompt};
+use assistant::{Call, ChatModel, Delta, ModelError, Models, Prompt};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use model::task::{Draft, Filter, Limits, Task};
@@ -105,7 +105,7 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let location = Location::Sqlite(dir.path().join("adjutant.db"));
         let store = Store::open(&location, Durability::Normal).await.unwrap();
-        let app = App::new(store.clone(), clock.clone(), settings, model.into());
+        let app = App::new(store.clone(), clock.clone(), settings, Models::from(model));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(server::serve::serve(app.clone(), listener));

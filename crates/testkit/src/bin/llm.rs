@@ -34,10 +34,11 @@ fn reply(request: &Request, done: &Reply) -> Reply {
         Some(Entry::User(said)) => said,
         _ => String::new(),
     };
-    let Some((_, title)) = said.split_once("add ") else { return Reply::text(&format!("You said: {said}")) };
+    let repeat = || Reply::text(&format!("You said: {said}"));
+    let Some(add) = said.to_ascii_lowercase().find("add ") else { return repeat() };
     let tools = request.tools();
     match tools.iter().find(|tool| ["add_task", "create_todo"].contains(&tool.as_str())) {
-        Some(tool) => Reply::call(tool, json!({"title": title.trim()})),
-        None => Reply::text(&format!("You said: {said}")),
+        Some(tool) => Reply::call(tool, json!({"title": said[add + "add ".len()..].trim()})),
+        None => repeat(),
     }
 }

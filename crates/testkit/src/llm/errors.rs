@@ -95,7 +95,7 @@ impl Error {
             429 => "RESOURCE_EXHAUSTED",
             500 => "INTERNAL",
             504 => "DEADLINE_EXCEEDED",
-            500.. => "UNAVAILABLE",
+            501.. => "UNAVAILABLE",
             _ => "INVALID_ARGUMENT",
         };
         let mut error = json!({"code": self.code, "message": self.message, "status": status});

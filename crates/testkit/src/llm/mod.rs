@@ -1,5 +1,5 @@
-//! A double of the providers of language models: answers over real sockets what a test tells it to, on three wires, well
-//! or badly. It never judges what it is asked, except where a test makes it; what it was asked is kept for the test.
+//! A double of the providers of language models: answers over real sockets what a test tells it to, on three wires,
+//! well or badly. It never judges what it is asked, except where a test makes it; what it was asked is kept for the test.
 //!
 //! ```no_run
 //! # async fn example() {
@@ -7,7 +7,8 @@
 //! use testkit::llm::{Fault, Llm, Reply};
 //!
 //! let llm = Llm::start().await;
-//! llm.script([Reply::call("add_task", json!({"title": "milk"})), Reply::text("Added."), Reply::fault(Fault::CutMidway)]);
+//! llm.script([Reply::call("add_task", json!({"title": "milk"})), Reply::text("Added.")]);
+//! llm.always(Reply::fault(Fault::CutMidway));
 //! // … point a client at llm.url(), then:
 //! assert_eq!(llm.requests()[1].tool_results(), ["…"]);
 //! # }

@@ -108,7 +108,7 @@ impl Fault {
     /// Whether it comes to pass with this request.
     pub(super) fn applies(&self, request: &Request) -> bool {
         match self {
-            Self::RejectTool(name) => request.offers().iter().any(|offer| offer.name == name),
+            Self::RejectTool(name) => request.offers().iter().any(|offer| offer.name == *name),
             Self::RejectTemperature => request.temperature().is_some(),
             _ => true,
         }

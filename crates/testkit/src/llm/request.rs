@@ -1,7 +1,6 @@
-//! What a model was asked, on any wire, and what a test wants to know of it. Reads no more of the body than it must to
-//! answer; the rest when somebody looks.
+//! What a model was asked, on any wire, and what a test wants to know of it. Most of a body is the schemas of tools,
+//! which are read only when somebody looks: who measures with this should measure something else than JSON.
 
-use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use axum::body::Bytes;
@@ -32,6 +31,7 @@ pub struct Request {
     /// Its place among all requests, from 1.
     pub number: usize,
     pub(super) wants_usage: bool,
+    said: Said,
     raw: Bytes,
     body: OnceLock<Value>,
 }
@@ -47,24 +47,50 @@ pub enum Entry {
 }
 
 /// A tool of a request, and where it stands.
-pub(super) struct Offer<'a> {
-    pub(super) name: &'a str,
-    pub(super) schema: &'a Value,
+pub(super) struct Offer {
+    pub(super) name: String,
     pub(super) group: usize,
     pub(super) index: usize,
 }
 
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow)]
-    model: Option<Cow<'a, str>>,
+#[derive(Debug, Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+/// What is read at once, whatever the wire.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    model: Option<String>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
+    messages: Value,
+    contents: Value,
+    system: Value,
+    #[serde(rename = "systemInstruction", alias = "system_instruction")]
+    instruction: Value,
+}
+
+/// The names of tools, whatever the wire.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tools {
+    tools: Vec<Tool>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tool {
+    name: Option<String>,
+    function: Option<Named>,
+    #[serde(rename = "functionDeclarations", alias = "function_declarations")]
+    declarations: Vec<Named>,
 }
 
 #[derive(Deserialize)]
-struct StreamOptions {
-    include_usage: Option<bool>,
+struct Named {
+    name: String,
 }
 
 impl Request {
@@ -84,16 +110,16 @@ impl Request {
         if parts.method != Method::POST {
             return Err(StatusCode::METHOD_NOT_ALLOWED);
         }
-        let envelope: Envelope<'_> = serde_json::from_slice(&raw).map_err(|_| StatusCode::BAD_REQUEST)?;
+        let said: Said = serde_json::from_slice(&raw).map_err(|_| StatusCode::BAD_REQUEST)?;
         let model = match wire {
             Wire::Gemini => path.rsplit(['/', ':']).nth(1).unwrap_or_default().to_owned(),
-            _ => envelope.model.unwrap_or_default().into_owned(),
+            _ => said.model.clone().unwrap_or_default(),
         };
-        let stream = streams || wire != Wire::Gemini && envelope.stream == Some(true);
-        let wants_usage = envelope.stream_options.and_then(|options| options.include_usage) == Some(true);
+        let stream = streams || wire != Wire::Gemini && said.stream == Some(true);
+        let wants_usage = said.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true);
         let query = parts.uri.query().map(str::to_owned);
-        let headers = parts.headers;
-        Ok(Self { wire, path, query, headers, model, stream, number, wants_usage, raw, body: OnceLock::new() })
+        let (headers, body) = (parts.headers, OnceLock::new());
+        Ok(Self { wire, path, query, headers, model, stream, number, wants_usage, said, raw, body })
     }
 
     pub fn body(&self) -> &Value {
@@ -115,9 +141,9 @@ impl Request {
     /// Everything said so far, the same for every wire. What the model thought is left out.
     pub fn transcript(&self) -> Vec<Entry> {
         match self.wire {
-            Wire::OpenAi => openai_transcript(self.body()),
-            Wire::Gemini => gemini_transcript(self.body()),
-            Wire::Anthropic => anthropic_transcript(self.body()),
+            Wire::OpenAi => openai_transcript(&self.said),
+            Wire::Gemini => gemini_transcript(&self.said),
+            Wire::Anthropic => anthropic_transcript(&self.said),
         }
     }
 
@@ -149,12 +175,22 @@ impl Request {
 
     /// The names of the tools on offer.
     pub fn tools(&self) -> Vec<String> {
-        self.offers().iter().map(|offer| offer.name.to_owned()).collect()
+        self.offers().into_iter().map(|offer| offer.name).collect()
     }
 
     /// The parameters of a tool on offer.
     pub fn tool_schema(&self, name: &str) -> Option<Value> {
-        self.offers().iter().find(|offer| offer.name == name).map(|offer| offer.schema.clone())
+        let offer = self.offers().into_iter().find(|offer| offer.name == name)?;
+        let tools = &self.body()["tools"];
+        let schema = match self.wire {
+            Wire::OpenAi => &tools[offer.index]["function"]["parameters"],
+            Wire::Anthropic => &tools[offer.index]["input_schema"],
+            Wire::Gemini => {
+                let declarations = either(&tools[offer.group], "functionDeclarations", "function_declarations");
+                either(&declarations[offer.index], "parametersJsonSchema", "parameters")
+            }
+        };
+        Some(schema.clone())
     }
 
     pub fn temperature(&self) -> Option<f64> {
@@ -169,34 +205,24 @@ impl Request {
     pub fn signatures(&self) -> Vec<String> {
         let (messages, parts, name) = match self.wire {
             Wire::OpenAi => return Vec::new(),
-            Wire::Gemini => ("contents", "parts", "thoughtSignature"),
-            Wire::Anthropic => ("messages", "content", "signature"),
+            Wire::Gemini => (&self.said.contents, "parts", "thoughtSignature"),
+            Wire::Anthropic => (&self.said.messages, "content", "signature"),
         };
-        let parts = list(&self.body()[messages]).iter().flat_map(|message| list(&message[parts]));
+        let parts = list(messages).iter().flat_map(|message| list(&message[parts]));
         parts.filter_map(|part| part[name].as_str()).map(str::to_owned).collect()
     }
 
-    pub(super) fn offers(&self) -> Vec<Offer<'_>> {
-        let tools = list(&self.body()["tools"]).iter().enumerate();
-        let flat = |(index, tool): (usize, _), schema| offer(tool, schema, 0, index);
-        match self.wire {
-            Wire::OpenAi => tools.filter_map(|(at, tool)| flat((at, &tool["function"]), "parameters")).collect(),
-            Wire::Anthropic => tools.filter_map(|tool| flat(tool, "input_schema")).collect(),
-            Wire::Gemini => {
-                let declarations = |tool| list(either(tool, "functionDeclarations", "function_declarations"));
-                let of_group = |(group, tool)| declarations(tool).iter().enumerate().map(move |at| (group, at));
-                let offers = tools.flat_map(of_group).filter_map(|(group, (index, declaration))| {
-                    let native = declaration.get("parametersJsonSchema").is_some();
-                    offer(declaration, if native { "parametersJsonSchema" } else { "parameters" }, group, index)
-                });
-                offers.collect()
-            }
+    pub(super) fn offers(&self) -> Vec<Offer> {
+        let read: Tools = serde_json::from_slice(&self.raw).unwrap_or_default();
+        let mut offers = Vec::new();
+        for (position, tool) in read.tools.into_iter().enumerate() {
+            let single = tool.name.or(tool.function.map(|function| function.name));
+            offers.extend(single.map(|name| Offer { name, group: 0, index: position }));
+            let declared = tool.declarations.into_iter().enumerate();
+            offers.extend(declared.map(|(index, tool)| Offer { name: tool.name, group: position, index }));
         }
+        offers
     }
-}
-
-fn offer<'a>(tool: &'a Value, schema: &str, group: usize, index: usize) -> Option<Offer<'a>> {
-    Some(Offer { name: tool["name"].as_str()?, schema: &tool[schema], group, index })
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -220,9 +246,9 @@ fn result(value: &Value) -> Entry {
     Entry::Result(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
-fn openai_transcript(body: &Value) -> Vec<Entry> {
+fn openai_transcript(all: &Said) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for message in list(&body["messages"]) {
+    for message in list(&all.messages) {
         let said = text(&message["content"]);
         match message["role"].as_str().unwrap_or_default() {
             "system" | "developer" => entries.push(Entry::System(said)),
@@ -244,13 +270,12 @@ fn openai_transcript(body: &Value) -> Vec<Entry> {
     entries
 }
 
-fn gemini_transcript(body: &Value) -> Vec<Entry> {
+fn gemini_transcript(all: &Said) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let system = either(body, "systemInstruction", "system_instruction");
-    if !system.is_null() {
-        entries.push(Entry::System(text(&system["parts"])));
+    if !all.instruction.is_null() {
+        entries.push(Entry::System(text(&all.instruction["parts"])));
     }
-    for content in list(&body["contents"]) {
+    for content in list(&all.contents) {
         let (mut said, mut tools) = (Vec::new(), Vec::new());
         for part in list(&content["parts"]) {
             if let Some(call) = part.get("functionCall") {
@@ -268,12 +293,12 @@ fn gemini_transcript(body: &Value) -> Vec<Entry> {
     entries
 }
 
-fn anthropic_transcript(body: &Value) -> Vec<Entry> {
+fn anthropic_transcript(all: &Said) -> Vec<Entry> {
     let mut entries = Vec::new();
-    if let Some(system) = body.get("system") {
-        entries.push(Entry::System(text(system)));
+    if !all.system.is_null() {
+        entries.push(Entry::System(text(&all.system)));
     }
-    for from in list(&body["messages"]) {
+    for from in list(&all.messages) {
         let (mut said, mut tools) = (Vec::from_iter(from["content"].as_str()), Vec::new());
         for block in list(&from["content"]) {
             match block["type"].as_str().unwrap_or_default() {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -39,7 +40,8 @@ pub enum Transport {
 }
 
 /// Which form of the protocol a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Era {
     /// Until 2025-11-25: a handshake, then a session.
     Legacy,
@@ -64,4 +66,54 @@ impl Settings {
             max_result_bytes: 50_000,
         }
     }
+}
+
+impl Settings {
+    /// Whether a server that runs with these may go on with the others.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let Self { name, transport, allow, deny, ask, never_ask, trusted, era, start_timeout, call_timeout, .. } = self;
+        *name == other.name
+            && transport.is_same(&other.transport)
+            && (allow, deny, ask, never_ask) == (&other.allow, &other.deny, &other.ask, &other.never_ask)
+            && (trusted, era) == (&other.trusted, &other.era)
+            && (start_timeout, call_timeout) == (&other.start_timeout, &other.call_timeout)
+            && self.max_result_bytes == other.max_result_bytes
+    }
+
+    /// What must not be seen outside.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
+        let pairs = match &self.transport {
+            Transport::Child { variables, .. } => variables,
+            Transport::Http { headers, .. } => headers,
+        };
+        pairs.iter().flat_map(|(_, value)| {
+            let value = value.expose_secret();
+            // `Bearer abc` is known as a whole and by its last part.
+            let last = value.rsplit(' ').next().filter(|last| last.len() < value.len());
+            [Some(value), last].into_iter().flatten().map(str::to_owned)
+        })
+    }
+}
+
+impl Transport {
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Child { command, args, variables, directory },
+                Self::Child { command: command2, args: args2, variables: variables2, directory: directory2 },
+            ) => (command, args, directory) == (command2, args2, directory2) && are_same_pairs(variables, variables2),
+            (Self::Http { url, headers }, Self::Http { url: url2, headers: headers2 }) => {
+                url == url2 && are_same_pairs(headers, headers2)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn are_same_pairs(one: &[(String, SecretString)], other: &[(String, SecretString)]) -> bool {
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|((name, value), (name2, value2))| name == name2 && value.expose_secret() == value2.expose_secret())
 }

@@ -193,6 +193,7 @@ mod tests {
             limits: task::Limits::default(),
             names: Names::Task,
             confirm: Confirm::Destructive,
+            servers: None,
         };
         Asker { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
     }

@@ -103,7 +103,7 @@ async fn here(global: &Global, user: Option<UserId>, _lock: Lock, stop: Cancella
     if global.token.is_none() {
         settings.auth = None;
     }
-    let app = wire::app(&config, settings).await?;
+    let app = wire::app(&config, settings, wire::alone()).await?;
     let zone = config.server.time_zone.clone();
     let user = match user {
         Some(id) if id != UserId::LOCAL => User { id, scopes: Vec::new(), time_zone: zone },
