@@ -15,6 +15,7 @@ mod kill;
 mod kill_chat;
 mod mcp;
 mod models;
+mod nodes;
 mod operation;
 mod tasks;
 mod understand;
