@@ -123,7 +123,9 @@ fn retry_after(headers: Option<&HeaderMap>, now: Timestamp) -> Option<Duration> 
     }
     let value = text(RETRY_AFTER.as_str())?.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+        // More than can be counted is a time too.
+        let longest = (seconds > 0.0).then_some(Duration::MAX);
+        return Duration::try_from_secs_f64(seconds).ok().or(longest);
     }
     let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
     Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
@@ -181,6 +183,8 @@ mod tests {
         assert_eq!(remedy(500, "", &[]), Remedy::Again(None));
         assert_eq!(remedy(429, "", &[("retry-after", "2")]), Remedy::Again(Some(Duration::from_secs(2))));
         assert_eq!(remedy(429, "", &[("retry-after-ms", "150")]), Remedy::Again(Some(Duration::from_millis(150))));
+        assert_eq!(remedy(429, "", &[("retry-after", "1e30")]), Remedy::Again(Some(Duration::MAX)));
+        assert_eq!(remedy(429, "", &[("retry-after", "-1")]), Remedy::Again(None));
         let date = ("retry-after", "Thu, 01 Jan 2026 00:00:07 GMT");
         assert_eq!(remedy(503, "", &[date]), Remedy::Again(Some(Duration::from_secs(7))));
         let past = ("retry-after", "Wed, 31 Dec 2025 23:00:00 GMT");

@@ -182,7 +182,9 @@ impl Remote {
             };
             match wait {
                 // What would come too late is not waited for.
-                Some(wait) if Instant::now() + wait < until => tokio::time::sleep(wait).await,
+                Some(wait) if Instant::now().checked_add(wait).is_some_and(|then| then < until) => {
+                    tokio::time::sleep(wait).await;
+                }
                 _ => return Err(attempt.failed(fault.message)),
             }
         }

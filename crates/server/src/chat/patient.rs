@@ -1,10 +1,12 @@
 //! Turns with a model that takes its time: told while they happen, in a task of their own that outlives the connection.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event};
 use axum::response::Response;
+use futures::FutureExt;
 use jiff::Timestamp;
 use model::conversation::{Id, Message};
 use store::idempotency::{Reply, claim, settle};
@@ -160,14 +162,18 @@ impl Task {
         let tools = app.tools();
         let mut toolbox = tools.for_user(&begun.context.user, app.store());
         let mut watch = |event: Event| self.tell(&event);
-        let ran = runner.stream(&begun.context, &turn.request, &mut toolbox, &mut watch).await;
-        let mut result = ran.unwrap_or_else(|error| self.lost(&error));
+        let ran = runner.stream(&begun.context, &turn.request, &mut toolbox, &mut watch);
+        // Whoever listens must hear an end, whatever happens here.
+        let mut result = match AssertUnwindSafe(ran).catch_unwind().await {
+            Ok(ran) => ran.unwrap_or_else(|error| self.lost(&error.to_string())),
+            Err(_) => self.lost("panic"),
+        };
         // `done` is the promise that the exchange is kept: it is told after it is.
         let reply = self.reply(&result);
         let reply = match Box::pin(self.keep(&begun, &result, reply.clone())).await {
             Ok(()) => reply,
             Err(error) => {
-                result = self.lost(&error);
+                result = self.lost(&error.to_string());
                 self.reply(&result)
             }
         };
@@ -211,8 +217,7 @@ impl Task {
         self.live.tell(block.unwrap_or_default());
     }
 
-    fn lost(&self, error: &store::Error) -> AgentResult {
-        let error_message = error.to_string();
+    fn lost(&self, error_message: &str) -> AgentResult {
         tracing::error!(event = "error_occurred", error_type = "internal", error_message, recoverable = false);
         let result = AgentResult::failed(ErrorType::Internal, assistant::trouble());
         self.tell(&failure(&result));
