@@ -19,10 +19,10 @@ const MODERN: &str = "modern";
 const LEGACY: &str = "legacy";
 
 fn installed() -> PathBuf {
-    let dir = std::env::var_os("ADJUTANT_TEST_MCP_CLIENTS").unwrap_or_else(|| {
+    let dir = std::env::var_os("ADJUTANT_TEST_MCP_PEERS").unwrap_or_else(|| {
         panic!(
-            "the clients are not there: run scripts/mcp-clients/setup target/mcp-clients and set \
-             ADJUTANT_TEST_MCP_CLIENTS to the whole path of target/mcp-clients"
+            "the clients are not there: run scripts/mcp-peers/setup target/mcp-peers and set \
+             ADJUTANT_TEST_MCP_PEERS to the whole path of target/mcp-peers"
         )
     });
     dir.into()
@@ -30,7 +30,7 @@ fn installed() -> PathBuf {
 
 /// Runs a client to its end and judges its report.
 fn drive(home: &Home, library: &str, era: &str, consent: &str, target: &[&str]) {
-    let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-clients");
+    let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-peers");
     let clients = installed();
     let mut command = Command::new(clients.join("bin/python"));
     match library {
