@@ -14,6 +14,7 @@ mod jwks;
 mod kill;
 mod kill_chat;
 mod mcp;
+mod models;
 mod operation;
 mod tasks;
 mod understand;
