@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import uuid
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -85,12 +86,16 @@ def list_todos(
 ) -> list[dict]:
     """Lists todos."""
 
+    today = date.today()
+    days = {None: None, "today": [today], "this_week": [today + timedelta(n) for n in range(7)]}
+    days = days.get(due_date_filter, [due_date_filter])
+
     def wanted(task):
         due = (task["due_date"] or "")[:10]
         return (
             status in ("all", task["status"])
             and priority in (None, task["priority"])
-            and (due_date_filter is None or due == due_date_filter)
+            and (days is None or due in map(str, days))
             and set(tags or []) <= set(task["tags"])
         )
 
