@@ -58,8 +58,7 @@ struct Other {
 impl Other {
     async fn start(dir: &Path) -> Self {
         let clients = std::env::var_os("ADJUTANT_TEST_MCP_PEERS").map(PathBuf::from);
-        let clients =
-            clients.expect("run scripts/mcp-peers/setup and set ADJUTANT_TEST_MCP_PEERS to its directory");
+        let clients = clients.expect("run scripts/mcp-peers/setup and set ADJUTANT_TEST_MCP_PEERS to its directory");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-peers/fastmcp-server.py");
         // Free now, and taken again at once.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

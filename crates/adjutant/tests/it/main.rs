@@ -8,6 +8,7 @@ mod cli;
 mod config;
 mod conversations;
 mod data;
+mod foreign;
 mod input;
 mod isolation;
 mod jwks;
@@ -17,6 +18,7 @@ mod mcp;
 mod models;
 mod operation;
 mod tasks;
+mod turn;
 mod understand;
 
 use testkit::app::Home;
