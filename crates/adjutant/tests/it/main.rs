@@ -8,6 +8,7 @@ mod cli;
 mod config;
 mod conversations;
 mod data;
+mod foreign;
 mod input;
 mod isolation;
 mod jwks;
@@ -18,6 +19,7 @@ mod models;
 mod nodes;
 mod operation;
 mod tasks;
+mod turn;
 mod understand;
 
 use testkit::app::Home;
