@@ -8,6 +8,7 @@ mod cli;
 mod config;
 mod conversations;
 mod data;
+mod foreign;
 mod input;
 mod isolation;
 mod jwks;
@@ -15,8 +16,10 @@ mod kill;
 mod kill_chat;
 mod mcp;
 mod models;
+mod nodes;
 mod operation;
 mod tasks;
+mod turn;
 mod understand;
 
 use testkit::app::Home;

@@ -134,8 +134,10 @@ fn retry_after(headers: Option<&HeaderMap>, now: Timestamp) -> Option<Duration> 
 /// The tool that the provider does not take, by its name or its place among those that were offered.
 fn rejected(body: &str, tools: &[&str]) -> Option<String> {
     let quoted = |tool: &&&str| ['\'', '"', '`'].iter().any(|q| body.contains(&format!("{q}{tool}{q}")));
+    // A tool can be named for other reasons; what it looks like must be what is wrong.
+    let of_form = ["schema", "parameters", "properties", "declaration"].iter().any(|word| body.contains(word));
     // The longest, where one name is part of another.
-    if let Some(named) = tools.iter().filter(quoted).max_by_key(|tool| tool.len()) {
+    if let Some(named) = tools.iter().filter(|_| of_form).filter(quoted).max_by_key(|tool| tool.len()) {
         return Some((*named).to_owned());
     }
     for place in ["function_declarations[", "functionDeclarations[", "tools[", "tools."] {
@@ -205,6 +207,8 @@ mod tests {
         assert_eq!(remedy(400, gemini, &[]), tool("notes__search"));
         assert_eq!(remedy(400, "tools.2.custom.input_schema: JSON schema is invalid", &[]), tool("notes__search"));
         assert_eq!(remedy(400, "invalid tool schema", &[]), Remedy::WithoutForeign);
+        let transcript = "the call of 'add_task' has no answer";
+        assert_eq!(remedy(400, transcript, &[]), Remedy::Never, "it is not the tool that is wrong");
         assert_eq!(remedy(400, "Unsupported value: 'temperature'", &[]), Remedy::WithoutTemperature);
     }
 

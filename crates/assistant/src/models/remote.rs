@@ -130,8 +130,11 @@ impl Remote {
     fn set_aside(&self, names: &[String], reason: &str) {
         let mut offered = self.offered();
         for name in names {
-            log::set_aside(&self.label, name, reason);
-            offered.set_aside.push((name.clone(), reason.to_owned()));
+            // Another turn may have been told the same.
+            if !offered.set_aside.iter().any(|(known, _)| known == name) {
+                log::set_aside(&self.label, name, reason);
+                offered.set_aside.push((name.clone(), reason.to_owned()));
+            }
         }
         offered.from = None;
     }
