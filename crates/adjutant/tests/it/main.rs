@@ -16,6 +16,7 @@ mod kill;
 mod kill_chat;
 mod mcp;
 mod models;
+mod nodes;
 mod operation;
 mod tasks;
 mod turn;

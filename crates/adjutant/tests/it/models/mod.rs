@@ -182,7 +182,7 @@ fn adding(title: &str) -> Reply {
     Reply::call("add_task", json!({"title": title}))
 }
 
-/// Everything that can go wrong with a request, apart from what a provider rejects.
+/// Everything that can go wrong with a request, apart from what a provider rejects and what never ends.
 fn all_faults() -> Vec<Fault> {
     use testkit::llm::RetryAfter::{Date, Seconds, Unsaid};
     let statuses = [400, 401, 403, 404, 408, 413, 500, 502, 503, 529];
@@ -200,7 +200,6 @@ fn all_faults() -> Vec<Fault> {
         Fault::ErrorEvent,
         Fault::Html,
         Fault::EmptyBody,
-        Fault::EndlessLine,
     ];
     statuses.into_iter().map(Fault::Status).chain(limits.map(Fault::RateLimited)).chain(rest).collect()
 }
