@@ -7,6 +7,7 @@ use server::App;
 use store::lock::Lock;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tools::Names;
 
 use crate::cli::Global;
 use crate::config::{Config, Mistake};
@@ -150,9 +151,11 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
     }
     output::say(&format!("  model      {}", config.model_line()))?;
     let servers: Vec<_> = config.mcp_servers.iter().map(|server| server.name.as_str()).collect();
-    match servers.as_slice() {
-        [] => output::say("  tools      our own; no MCP servers are configured")?,
-        servers => output::say(&format!("  tools      our own, and those of {}", servers.join(", ")))?,
+    match (config.server.tool_names, servers.join(", ")) {
+        (Names::None, servers) if servers.is_empty() => output::say("  tools      none: tasks.tool_names is none")?,
+        (Names::None, servers) => output::say(&format!("  tools      those of {servers}; our own are off"))?,
+        (_, servers) if servers.is_empty() => output::say("  tools      our own; no MCP servers are configured")?,
+        (_, servers) => output::say(&format!("  tools      our own, and those of {servers}"))?,
     }
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),

@@ -198,7 +198,10 @@ fn among(tasks: &[Value], words: &str, prefer: Prefer, pick: Option<usize>) -> O
         Prefer::OpenOnTie => all.iter().copied().filter(|task| prefer.takes(task)).collect(),
         _ => matching::meant(tasks.iter().filter(|task| prefer.takes(task)), words),
     };
-    if chosen.is_empty() {
+    // What only resembles the name does not stand against the task that is called so.
+    let is_far = |task: &&&Value| matching::is_loose(task, words);
+    let is_called_so = |task: &&&Value| matching::is_same(task, words);
+    if chosen.is_empty() || all.first().filter(is_called_so).is_some() && chosen.first().filter(is_far).is_some() {
         chosen = all;
     }
     let mut mentions: Vec<_> = chosen.into_iter().filter_map(Mention::of).collect();

@@ -29,6 +29,16 @@ pub(super) fn meant<'t>(tasks: impl IntoIterator<Item = &'t Value>, words: &str)
     found.into_iter().filter(|(kind, _)| *kind == best).map(|(_, task)| task).collect()
 }
 
+/// Whether this is the very title of a task.
+pub(super) fn is_same(task: &Value, words: &str) -> bool {
+    kind(task, &plain(words)) == Some(Kind::Same)
+}
+
+/// Whether the title of a task only resembles this.
+pub(super) fn is_loose(task: &Value, words: &str) -> bool {
+    kind(task, &plain(words)) > Some(Kind::Part)
+}
+
 fn kind(task: &Value, query: &str) -> Option<Kind> {
     let title = plain(task["title"].as_str().unwrap_or_default());
     if title == query {

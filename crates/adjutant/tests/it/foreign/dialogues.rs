@@ -135,7 +135,7 @@ async fn users_are_told_apart_by_the_server() {
     let say = async |token: &str, text: &str| {
         let request = stage.server.request(reqwest::Method::POST, "/chat").bearer_auth(token);
         let answer: Value = request.json(&json!({"input": text})).send().await.unwrap().json().await.unwrap();
-        answer["final_output"].as_str().unwrap().to_owned()
+        answer["response"].as_str().unwrap().to_owned()
     };
     say(&tokens[0], "add buy a ring").await;
     assert_eq!(say(&tokens[1], "show my tasks").await, "You don't have any tasks yet.");

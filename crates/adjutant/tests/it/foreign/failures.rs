@@ -18,27 +18,32 @@ fn kill_process(pid: u32) {
 #[tokio::test]
 async fn what_is_down_is_named_and_the_rest_works() {
     // RES-2
-    let mut peer = Peer::over_http(Library::FastMcp);
-    let home = home().configured(&peer.configured(""));
-    let stage = Stage::start(home, Peer::on_stdio(Library::FastMcp), None).await;
-    peer.kill();
-    // A call, or the stream that ended, makes it notice.
-    until("the loss", async || {
-        let phase = stage.health().await["phase"].clone();
-        (phase != "ready").then_some(())
-    })
-    .await;
-    let turn = stage.say("add buy milk").await;
-    assert_eq!(turn.errors(), [("mcp_unavailable", true)], "{turn:?}");
+    let mut stage = Stage::beside(Peer::over_http(Library::FastMcp), "", "").await;
+    stage.peer.kill();
+    // Nobody has noticed yet.
+    stage.llm().script([
+        Reply::call("list_todos", json!({})),
+        Reply::call("add_task", json!({"title": "milk"})),
+        Reply::text("The others are away, but milk is on the list."),
+    ]);
+    let turn = stage.say("add milk and show me the others").await;
+    assert_eq!(turn.calls(), [("list_todos", "failed"), ("add_task", "completed")], "{turn:?}");
+    stage.until_phase("down").await;
+    stage.llm().script([Reply::call("add_task", json!({"title": "bread"})), Reply::text("Added.")]);
+    let turn = stage.say("add bread").await;
+    assert_eq!((turn.errors(), turn.calls()), (vec![("mcp_unavailable", true)], vec![("add_task", "completed")]));
     let message = turn.of("error").next().unwrap()["message"].as_str().unwrap();
     assert_eq!(message, "MCP service temporarily unavailable: todos. Please try again in a moment.");
-    assert_eq!(turn.output(), "Got it! Added 'buy milk' to your list. Anything else?");
     assert!(turn.succeeded());
+    let offered = stage.llm().requests().last().unwrap().tools();
+    assert!(!offered.iter().any(|tool| tool == "list_todos"), "{offered:?}");
     let down = stage.health().await;
     assert_eq!((&down["status"], &down["tools"]), (&json!("unavailable"), &json!(0)), "{down}");
-    peer.start();
+    stage.peer.start();
     stage.until_phase("ready").await;
-    assert!(stage.say("show my tasks").await.errors().is_empty());
+    stage.llm().script([Reply::call("list_todos", json!({})), Reply::text("They are back.")]);
+    let turn = stage.say("show me the others").await;
+    assert_eq!((turn.errors(), turn.calls()), (vec![], vec![("list_todos", "completed")]));
 }
 
 #[tokio::test]
@@ -96,7 +101,7 @@ async fn after_five_failures_it_is_left_alone() {
     let health = stage.health().await;
     assert_eq!((&health["status"], &health["circuit_breaker"]["state"]), (&json!("unavailable"), &json!("open")));
     let metrics = stage.server.get("/metrics").await.text().await.unwrap();
-    assert!(metrics.contains("circuit_breaker_state{service=\"mcp_server:todos\"} 1"), "{metrics}");
+    assert!(metrics.contains("circuit_breaker_state{service=\"mcp_server:todos\"} 2"), "{metrics}");
     let opened = stage.server.logged("circuit_breaker_opened").await;
     let details = &opened["details"];
     assert_eq!((&details["service"], &details["failure_count"]), (&json!("mcp_server:todos"), &json!(5)), "{opened}");
@@ -142,8 +147,10 @@ async fn a_hangup_brings_and_takes_servers() {
     let pid = *peer.pids().last().unwrap();
     // The same settings: it stays as it is.
     server.signal(Signal::SIGHUP);
-    until("the second reading", async || (server.raw_log().matches("config_reloaded").count() >= 2).then_some(()))
-        .await;
+    until("the second reading", async || {
+        (server.raw_log().matches("configuration_reloaded").count() >= 2).then_some(())
+    })
+    .await;
     assert_eq!(peer.pids(), [pid]);
     home.write_config("");
     server.signal(Signal::SIGHUP);

@@ -152,7 +152,8 @@ struct Stage {
     server: Server,
     peer: Peer,
     llm: Option<Llm>,
-    home: Home,
+    /// Lives as long as the server.
+    _home: Home,
 }
 
 impl Stage {
@@ -171,7 +172,7 @@ impl Stage {
     }
 
     async fn start(home: Home, peer: Peer, llm: Option<Llm>) -> Self {
-        let stage = Self { server: home.serve(), peer, llm, home };
+        let stage = Self { server: home.serve(), peer, llm, _home: home };
         stage.until_phase("ready").await;
         stage
     }
