@@ -22,6 +22,8 @@ use thoughts::Thoughts;
 
 /// The longest arguments that a model may send, in bytes.
 const MAX_ARGUMENTS: usize = 64 * 1024;
+/// How much later than the turn our own tools may end.
+const GRACE: Duration = Duration::from_secs(3);
 /// How many tasks of a list are kept in the record of a call.
 const RECORDED: usize = 50;
 
@@ -270,7 +272,9 @@ impl Run<'_, '_> {
             Err(failure) => Outcome::Done(Answer::failed(failure)),
             Ok(arguments) => {
                 let calling = self.toolbox.call(&call.name, arguments, consent);
-                match within(self.deadline, calling).await {
+                // What our own have begun will be done: better late than told to have failed.
+                let grace = if spec.is_none_or(Spec::is_ours) { GRACE } else { Duration::ZERO };
+                match within(self.deadline.map(|deadline| deadline + grace), calling).await {
                     Some(Ok(outcome)) => outcome,
                     // The transaction is lost, and with it everything of this turn.
                     Some(Err(error)) if self.deadline.is_none() => return Err(CallError::Store(error)),
