@@ -20,21 +20,21 @@ fn init_check_and_show() {
 #[test]
 fn models_and_servers_are_shown_without_their_secrets() {
     // MODEL-2: nobody listens on the discard port.
-    let file = "[model]\nfallback = []\n[[mcp_servers]]\nname = \"notes\"\ncommand = \"uvx\"\n\
+    let file = "[model]\nfallback = []\n[[mcp_servers]]\nname = \"notes\"\ncommand = \"no-such-program\"\n\
                 args = [\"notes-server\"]\nenv = { TOKEN = \"env:TEST_SECRET\" }\n";
     let home = home().configured(file).with("TEST_SECRET", SECRET).with("OPENAI_API_KEY", SECRET);
     let home = home.with("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
     let shown = home.run(&["config", "show"]).ok();
     let model = "models[1]\topenai:gpt-4o at http://127.0.0.1:9/v1, key env:OPENAI_API_KEY\tOPENAI_API_KEY";
     assert!(shown.contains(model), "{shown}");
-    assert!(shown.contains("mcp_servers[notes]\tuvx notes-server\t"), "{shown}");
+    assert!(shown.contains("mcp_servers[notes]\tno-such-program notes-server\t"), "{shown}");
     let json = home.run(&["config", "show", "--json"]).ok();
     let doctor = home.run(&["doctor"]);
     assert_eq!(doctor.code(), 1);
     for line in [
         "model\tgpt-4o of OpenAI at http://127.0.0.1:9/v1, because OPENAI_API_KEY is set; nothing takes its place",
         "!!\tmodel\topenai:gpt-4o: http://127.0.0.1:9/v1 cannot be reached",
-        "MCP server\tnotes: uvx notes-server",
+        "!!\tMCP server\tnotes (no-such-program notes-server): could not be started",
     ] {
         assert!(doctor.out().contains(line), "{}", doctor.out());
     }
