@@ -57,9 +57,8 @@ async fn telling_faults_on_the_other_wires() {
         Fault::ErrorEvent,
         Fault::EmptyBody,
     ];
-    for kind in [Kind::Gemini, Kind::Anthropic] {
-        join_all(telling.iter().map(|fault| endure(kind, fault.clone()))).await;
-    }
+    let each = |kind| telling.iter().map(move |fault| endure(kind, fault.clone()));
+    join_all(each(Kind::Gemini).chain(each(Kind::Anthropic))).await;
 }
 
 /// All that a fault can do to one server.
