@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Library, Peer, Stage};
 
 /// Without authentication there is one user.
-const LOCAL: &str = "00000000-0000-7000-8000-000000000001";
+pub(super) const LOCAL: &str = "00000000-0000-7000-8000-000000000001";
 
 /// What is said, and what is answered.
 const TALK: [(&str, &str); 16] = [

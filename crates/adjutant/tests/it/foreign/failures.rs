@@ -39,6 +39,8 @@ async fn what_is_down_is_named_and_the_rest_works() {
     assert!(!offered.iter().any(|tool| tool == "list_todos"), "{offered:?}");
     let down = stage.health().await;
     assert_eq!((&down["status"], &down["tools"]), (&json!("unavailable"), &json!(0)), "{down}");
+    let metrics = stage.server.get("/metrics").await.text().await.unwrap();
+    assert!(metrics.contains("adjutant_mcp_server_ready{service=\"todos\"} 0"), "{metrics}");
     stage.peer.start();
     stage.until_phase("ready").await;
     stage.llm().script([Reply::call("list_todos", json!({})), Reply::text("They are back.")]);

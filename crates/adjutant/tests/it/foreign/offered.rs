@@ -47,6 +47,24 @@ async fn a_model_is_offered_both_kinds_of_tools() {
 }
 
 #[tokio::test]
+async fn a_model_does_not_say_whose_tasks_they_are() {
+    // AGENT-3, TASK-3
+    let stage = Stage::beside(Peer::on_stdio(Library::OldMcp), "", "").await;
+    stage.llm().script([
+        Reply::call("todos__add_task", json!({"title": "milk", "user_id": crate::BOB})),
+        Reply::text("Added."),
+    ]);
+    let turn = stage.say("add milk to the other list").await;
+    assert_eq!(turn.calls(), [("todos__add_task", "completed")]);
+    let shown: Vec<_> = turn.of("tool_call").map(|call| &call["arguments"]).collect();
+    assert_eq!(shown, [&json!({"title": "milk"}); 2]);
+    let schema = stage.llm().requests()[0].tool_schema("todos__add_task").unwrap();
+    assert!(!schema.to_string().contains("user_id"), "{schema}");
+    let asked = &stage.peer.asked("add_task")[0];
+    assert_eq!(asked, &json!({"title": "milk", "user_id": super::dialogues::LOCAL}));
+}
+
+#[tokio::test]
 async fn our_own_tools_keep_their_names() {
     // TASK-2, TASK-3
     let stage = stage("[tasks]\ntool_names = \"todo\"\n", "").await;
