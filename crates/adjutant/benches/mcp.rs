@@ -2,8 +2,8 @@
 //! and SQLite, as durable as ours. The two sides alternate in one run. Prints calls a second and the ratio; judges
 //! nothing.
 //!
-//! `scripts/mcp-clients/setup target/mcp-clients`, then
-//! `ADJUTANT_TEST_MCP_CLIENTS=$PWD/target/mcp-clients cargo bench -p adjutant --bench mcp`
+//! `scripts/mcp-peers/setup target/mcp-peers`, then
+//! `ADJUTANT_TEST_MCP_PEERS=$PWD/target/mcp-peers cargo bench -p adjutant --bench mcp`
 
 #![expect(
     clippy::unwrap_used,
@@ -57,10 +57,9 @@ struct Other {
 
 impl Other {
     async fn start(dir: &Path) -> Self {
-        let clients = std::env::var_os("ADJUTANT_TEST_MCP_CLIENTS").map(PathBuf::from);
-        let clients =
-            clients.expect("run scripts/mcp-clients/setup and set ADJUTANT_TEST_MCP_CLIENTS to its directory");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-clients/fastmcp-server.py");
+        let clients = std::env::var_os("ADJUTANT_TEST_MCP_PEERS").map(PathBuf::from);
+        let clients = clients.expect("run scripts/mcp-peers/setup and set ADJUTANT_TEST_MCP_PEERS to its directory");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-peers/fastmcp-server.py");
         // Free now, and taken again at once.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new(clients.join("bin/python"));

@@ -1,11 +1,12 @@
 //! The loop: the model speaks, the tools it asks for are called, until it has nothing more to call. The limits are
 //! enforced here, whatever the model does.
 
+mod ask;
 mod release;
+mod thoughts;
 
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
 use model::conversation::ToolCall;
 use model::redact::redact_json;
 use serde_json::Value;
@@ -14,16 +15,13 @@ use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Spec, Specs, Toolbox
 use understand::Intent;
 
 use crate::confirm::{self, Reply};
-use crate::screen::{Screen, screened, without_ids};
-use crate::{AgentContext, Call, ChatModel, Delta, ErrorType, Event, Models, Prompt, Request, Status, Step, Usage};
-use crate::{log, wording};
+use crate::screen::{Screen, without_ids};
+use crate::{AgentContext, Call, ErrorType, Event, Models, Prompt, Request, Status, Step, Usage, log, wording};
+use ask::{Said, reserve};
+use thoughts::Thoughts;
 
 /// The longest arguments that a model may send, in bytes.
 const MAX_ARGUMENTS: usize = 64 * 1024;
-/// How much reasoning of one turn is passed on, in bytes.
-const MAX_THINKING: usize = 20_000;
-/// What is kept of the time for a model that is asked when another has failed.
-const RESERVE: Duration = Duration::from_secs(5);
 /// How many tasks of a list are kept in the record of a call.
 const RECORDED: usize = 50;
 
@@ -131,6 +129,8 @@ impl AgentRunner {
             true => None,
             false => tokio::time::Instant::now().checked_add(self.limits.time),
         };
+        let until = deadline.and_then(|deadline| deadline.checked_sub(reserve(self.limits.time)));
+        toolbox.end_by(until);
         let run = Run {
             limits: self.limits,
             ours: self.models.first().is_ours(),
@@ -141,6 +141,7 @@ impl AgentRunner {
             toolbox,
             watch,
             screen: Screen::default(),
+            thoughts: Thoughts::default(),
             records: Vec::new(),
             calls: 0,
             released: false,
@@ -174,6 +175,7 @@ struct Run<'a, 'b> {
     toolbox: &'a mut Toolbox<'b>,
     watch: &'a mut (dyn FnMut(Event) + Send),
     screen: Screen,
+    thoughts: Thoughts,
     records: Vec<ToolCall>,
     /// Calls so far, those that were held included.
     calls: usize,
@@ -196,14 +198,6 @@ struct Broken {
     code: Option<String>,
 }
 
-/// How a reply of the model ended.
-enum Said {
-    /// With calls to carry out.
-    Calls(Step),
-    /// With words only: the turn is over.
-    End,
-}
-
 impl Run<'_, '_> {
     async fn converse(mut self, models: &Models) -> store::Result<AgentResult> {
         let commands = &self.request.reading.commands;
@@ -214,7 +208,6 @@ impl Run<'_, '_> {
         (self.watch)(Event::Thinking { content: thought });
         self.tell_missing();
         let mut steps: Vec<Step> = Vec::new();
-        let mut thinking = 0;
         let specs = self.specs.clone();
         let mut at = 0;
         while let Some(model) = models.get(at) {
@@ -224,7 +217,7 @@ impl Run<'_, '_> {
             let until = self.until(next.is_some());
             let (context, request) = (self.context, self.request);
             let prompt = Prompt { context, request, tools: &specs, steps: &steps, until };
-            let mut step = match self.listen(model, prompt, &mut thinking).await {
+            let mut step = match self.listen(model, prompt).await {
                 Ok(Said::End) => return Ok(self.end()),
                 Ok(Said::Calls(step)) => step,
                 Err(broken) if broken.error_type != ErrorType::ModelUnavailable => return Ok(self.break_off(broken)),
@@ -251,106 +244,6 @@ impl Run<'_, '_> {
             steps.push(step);
         }
         Ok(self.end())
-    }
-
-    /// Says which tools are not there at the moment; the rest works.
-    fn tell_missing(&mut self) {
-        let missing = self.toolbox.missing();
-        if !missing.is_empty() {
-            let message = wording::mcp_unavailable(&missing);
-            let error_type = ErrorType::McpUnavailable;
-            (self.watch)(Event::Error { error_type, message: message.clone(), recoverable: true });
-            self.warnings.push(message);
-        }
-    }
-
-    /// Until when a model may take its time, so that another can still answer.
-    fn until(&self, another: bool) -> Option<tokio::time::Instant> {
-        let reserve = if another { RESERVE.min(self.limits.time / 5) } else { self.limits.time / 100 };
-        self.deadline.and_then(|deadline| deadline.checked_sub(reserve))
-    }
-
-    /// Says that the next model answers, and lets it.
-    fn fall_back(&mut self, next: &dyn ChatModel, steps: &mut Vec<Step>) {
-        let message = wording::model_unavailable(Some(next.is_ours()));
-        log::fell_back(next.name());
-        let error_type = ErrorType::ModelUnavailable;
-        (self.watch)(Event::Error { error_type, message: message.clone(), recoverable: true });
-        self.warnings.push(message);
-        // What was said so far stays said; the answer begins on a line of its own.
-        let rest = self.screen.finish();
-        self.tell(rest);
-        if !self.screen.text().is_empty() && !self.screen.text().ends_with('\n') {
-            let accumulated = format!("{}\n", self.screen.text());
-            self.screen.replace(accumulated.clone());
-            (self.watch)(Event::ResponseDelta { delta: "\n".to_owned(), accumulated });
-        }
-        // The built-in model goes by its own calls. Nothing has been changed: it may look everything up again.
-        if next.is_ours() {
-            steps.clear();
-            self.held.clear();
-            self.failure = None;
-        }
-    }
-
-    /// Takes one reply in.
-    async fn listen(
-        &mut self,
-        model: &dyn ChatModel,
-        prompt: Prompt<'_>,
-        thinking: &mut usize,
-    ) -> Result<Said, Broken> {
-        let mut reply = model.reply(prompt);
-        let mut step = Step::default();
-        let mut usage = Usage::default();
-        let pending = || Outcome::Done(Answer::from_outside(Value::Null));
-        let heard = loop {
-            let Some(delta) = within(self.deadline, reply.next()).await else { break Err(late()) };
-            match delta {
-                None => break Ok(()),
-                Some(Ok(Delta::Thinking(content))) => {
-                    if *thinking < MAX_THINKING {
-                        *thinking += content.len();
-                        (self.watch)(Event::Thinking { content: screened(&content) });
-                    }
-                }
-                Some(Ok(Delta::Text(text))) => {
-                    self.say(&text);
-                    if step.text.len() < MAX_ARGUMENTS {
-                        step.text.push_str(&text);
-                    }
-                    // Nothing more of it can be shown.
-                    if self.screen.is_full() {
-                        break Ok(());
-                    }
-                }
-                Some(Ok(Delta::Call(call))) => {
-                    step.calls.push((call, pending()));
-                    if step.calls.len() > self.limits.max_tool_calls {
-                        break Ok(());
-                    }
-                }
-                Some(Ok(Delta::Usage(cost))) => usage += cost,
-                Some(Ok(Delta::Memo(memo))) => step.memo = Some(memo),
-                Some(Err(error)) => {
-                    log::failed(ErrorType::ModelUnavailable.as_str(), &error.0, true);
-                    break Err(self.unanswered());
-                }
-            }
-        };
-        if !model.is_ours() {
-            self.asked.push(Asked { model: model.name().to_owned(), success: heard.is_ok(), usage });
-        }
-        heard.map(|()| if step.calls.is_empty() { Said::End } else { Said::Calls(step) })
-    }
-
-    /// No model answers any more.
-    fn unanswered(&self) -> Broken {
-        let words = match self.done().as_slice() {
-            [] => wording::trouble().to_owned(),
-            done => wording::half_done(done),
-        };
-        Broken { error_type: ErrorType::ModelUnavailable, words, code: None }
     }
 
     /// Calls one tool and keeps the record of it.
@@ -446,7 +339,7 @@ impl Run<'_, '_> {
     /// Lets words out, as far as they may.
     fn say(&mut self, text: &str) {
         // Once something waits for consent, what another's model says about it may be wrong.
-        if self.held.is_empty() || self.changed || self.ours {
+        if self.held.is_empty() || self.ours {
             let piece = self.screen.push(text);
             self.tell(piece);
         }
@@ -484,6 +377,9 @@ impl Run<'_, '_> {
         self.tell(rest);
         let held = Held::of(std::mem::take(&mut self.held));
         if let Some(held) = &held {
+            if self.screen.text().is_empty() && self.changed && !self.ours {
+                self.add(&wording::done(&self.done()));
+            }
             self.add(&wording::confirm(&held.acts, &held.phrase));
         } else if self.screen.text().trim().is_empty() && self.failure.is_none() && self.changed {
             // The model has done what it was asked to and has nothing to say about it.
@@ -520,13 +416,8 @@ impl Run<'_, '_> {
 
     /// Words of our own, on a line of their own.
     fn add(&mut self, words: &str) {
-        let words = without_ids(words);
-        let before = self.screen.text().trim_end().to_owned();
-        let gap = if before.is_empty() { "" } else { "\n" };
-        let delta = format!("{gap}{words}");
-        let accumulated = format!("{before}{delta}");
-        self.screen.replace(accumulated.clone());
-        (self.watch)(Event::ResponseDelta { delta, accumulated });
+        let line = self.screen.add_line(&without_ids(words));
+        self.tell(Some(line));
     }
 
     fn result(self, held: Option<Held>) -> AgentResult {

@@ -68,9 +68,20 @@ impl Screen {
         &self.passed
     }
 
-    /// Words that need no screening take the place of everything.
-    pub(crate) fn replace(&mut self, text: String) {
-        self.passed = text;
+    /// Words that need no screening, on a line of their own. Gives what is new.
+    pub(crate) fn add_line(&mut self, words: &str) -> String {
+        let gap = if self.passed.is_empty() || self.passed.ends_with('\n') { "" } else { "\n" };
+        let line = format!("{gap}{words}");
+        self.passed.push_str(&line);
+        line
+    }
+
+    /// For somebody else's answer, which begins on a line of its own and may be as long as any. Gives the end of the line.
+    pub(crate) fn start_again(&mut self) -> Option<String> {
+        let passed = std::mem::take(&mut self.passed);
+        *self = Self { passed, ..Self::default() };
+        let open = !self.passed.is_empty() && !self.passed.ends_with('\n');
+        open.then(|| self.add_line(""))
     }
 
     fn release(&mut self, end: bool) -> Option<String> {
@@ -84,7 +95,7 @@ impl Screen {
                 self.begin_line();
             }
             // Before anything is cut off: an id must not be taken apart.
-            if find_id(&self.waiting).is_some() {
+            if find_id(&self.waiting).is_some() || find_label(&self.waiting).is_some() {
                 self.waiting = without_ids(&self.waiting);
             }
             let (part, ends_line) = match self.waiting.find('\n') {
@@ -210,17 +221,51 @@ fn undecided(text: &str) -> usize {
     let label = ["(id: ", "(id:", "(id", "(i", "("].into_iter().find(|label| lower.ends_with(label));
     let label = label.map_or(0, str::len);
     // An id goes with the bracket around it and the space before that.
-    let space = if before[..before.len() - label].ends_with(' ') { 1 } else { 0 };
-    run + label + space
+    let with_space = |from: usize| from - usize::from(text[..from].ends_with(' '));
+    let from = with_space(before.len() - label);
+    text.len() - open_label(text).map_or(from, |at| from.min(with_space(at)))
+}
+
+/// Where a bracket opens at the end that may hold an id of whatever form.
+fn open_label(text: &str) -> Option<usize> {
+    let at = text.rfind('(')?;
+    let inside = text[at + 1..].to_ascii_lowercase();
+    let may_be = "id".starts_with(&inside) || inside.strip_prefix("id").is_some_and(|rest| rest.starts_with(MARKS));
+    (may_be && inside.len() <= LONGEST_ID + 8 && !inside.contains(')')).then_some(at)
+}
+
+/// What may stand between the word and the id.
+const MARKS: [char; 3] = [':', '#', ' '];
+/// Of the ids of other servers; longer ones are words.
+const LONGEST_ID: usize = 64;
+
+/// Where the first "(ID: …)" stands, in bytes, whatever the id looks like.
+fn find_label(text: &str) -> Option<(usize, usize)> {
+    text.match_indices('(').find_map(|(at, _)| {
+        let inside = &text[at + 1..at + 1 + text[at + 1..].find(')')?];
+        let word = inside.get(..2).filter(|word| word.eq_ignore_ascii_case("id"))?;
+        let id = inside[word.len()..].strip_prefix(MARKS)?.trim_start_matches(MARKS);
+        let is_id = !id.is_empty() && id.len() <= LONGEST_ID && !id.contains(char::is_whitespace);
+        is_id.then_some((at, at + 1 + inside.len() + 1))
+    })
 }
 
 /// Ids go, together with the brackets that held them.
 pub(crate) fn without_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((start, end)) = find_id(rest) {
+    loop {
+        let (id, label) = (find_id(rest), find_label(rest));
+        let (start, end, labelled) = match (id, label) {
+            (Some((start, end)), label) if label.is_none_or(|(at, _)| start < at) => (start, end, false),
+            (_, Some((start, end))) => (start, end, true),
+            _ => break,
+        };
         let mut before = &rest[..start];
         let mut after = &rest[end..];
+        if labelled {
+            before = before.trim_end();
+        }
         let lower = before.to_ascii_lowercase();
         if let Some(label) = ["(id: ", "(id:", "("].into_iter().find(|label| lower.ends_with(label)) {
             before = before[..before.len() - label.len()].trim_end();
@@ -264,6 +309,9 @@ mod tests {
         // AGENT-6
         let text = format!("Created task 'milk' (ID: {ID}). Its id is {ID}!");
         assert_eq!(screened(&text), "Created task 'milk'. Its id is !");
+        let text = "1. ☐ milk (ID: 7)\n2. ☐ bread (id #td_91) (due Friday)\n3. ☐ show id (idea: a card) (ID)";
+        let plain = "1. ☐ milk\n2. ☐ bread (due Friday)\n3. ☐ show id (idea: a card) (ID)";
+        assert_eq!(screened(text), plain);
     }
 
     #[test]
@@ -305,7 +353,7 @@ mod tests {
         fn however_it_is_cut_no_id_passes(
             before in "[a-f0-9 (-]{0,40}", after in "[a-f0-9 ).-]{0,40}", cuts in proptest::collection::vec(1usize..20, 0..20)
         ) {
-            let text = format!("{before} (ID: {ID}){after} {ID}{after}");
+            let text = format!("{before} (ID: {ID}){after} {ID}{after} (id: td_12)");
             let mut screen = Screen::default();
             let (mut rest, mut out) = (text.as_str(), String::new());
             for cut in cuts {
@@ -315,7 +363,7 @@ mod tests {
             }
             out.push_str(&screen.push(rest).unwrap_or_default());
             out.push_str(&screen.finish().unwrap_or_default());
-            prop_assert!(find_id(&out).is_none(), "{out}");
+            prop_assert!(find_id(&out).is_none() && find_label(&out).is_none(), "{out}");
             prop_assert_eq!(out, screen.text());
         }
     }

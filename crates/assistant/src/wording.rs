@@ -44,6 +44,16 @@ pub(crate) fn updated(title: &str, changes: &[String]) -> String {
     format!("Updated! '{title}' now has {}.", and(changes))
 }
 
+/// Where the tasks are kept by somebody else, who knows less about them.
+pub(crate) fn no_place(what: &[&str]) -> String {
+    format!("Your list has no place for {}.", what.join(" or "))
+}
+
+/// The same after what could be done.
+pub(crate) fn but_no_place(done: String, what: &[&str]) -> String {
+    if what.is_empty() { done } else { format!("{done}\n{}", no_place(what)) }
+}
+
 pub(crate) fn reminder_set(title: &str, when: &str, repeats: Option<&str>) -> String {
     match repeats {
         None => format!("Okay! I'll remind you about '{title}' {when}."),

@@ -35,6 +35,9 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
     let tokens = "DELETE FROM revoked_tokens WHERE id IN \
                   (SELECT id FROM revoked_tokens WHERE expires_at <= $1 LIMIT $2)";
     removed.revoked_tokens = in_batches(store, tokens, now).await?;
+    let turns = "DELETE FROM turns WHERE conversation_id IN \
+                 (SELECT conversation_id FROM turns WHERE expires_at <= $1 LIMIT $2)";
+    in_batches(store, turns, now).await?;
     Ok(removed)
 }
 

@@ -20,6 +20,7 @@ pub mod reminders;
 mod sqlite;
 pub mod tasks;
 pub mod tokens;
+pub mod turns;
 pub mod undo;
 
 use std::path::PathBuf;
@@ -169,6 +170,11 @@ impl Store {
             Db::Sqlite(_) => "sqlite",
             Db::Postgres(_) => "postgres",
         }
+    }
+
+    /// Whether other nodes may work on the same data.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.db, Db::Postgres(_))
     }
 
     /// How many writes wait to be carried out.

@@ -16,6 +16,7 @@ mod tasks;
 use model::{Clock, User, task};
 use serde_json::{Map, Value};
 use store::{Conn, Store};
+use tokio::time::Instant;
 
 pub use answer::Answer;
 pub use catalog::{Names, Spec, Specs, Tool};
@@ -69,6 +70,7 @@ pub struct Toolbox<'a> {
     tools: &'a Tools,
     user: &'a User,
     specs: Specs,
+    until: Option<Instant>,
     hold: Hold<'a>,
 }
 
@@ -82,14 +84,14 @@ enum Hold<'a> {
 
 impl Tools {
     pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
-        Toolbox { tools: self, user, specs: self.specs(), hold: Hold::Store(store) }
+        Toolbox { tools: self, user, specs: self.specs(), until: None, hold: Hold::Store(store) }
     }
 
     /// Nothing that these tools do is there before the transaction is committed. Those of others are not among them: no
     /// transaction waits for another program.
     pub fn within<'a>(&'a self, user: &'a User, conn: &'a mut Conn) -> Toolbox<'a> {
         let specs = Specs::Ours(catalog::of(self.names));
-        Toolbox { tools: self, user, specs, hold: Hold::Transaction(conn) }
+        Toolbox { tools: self, user, specs, until: None, hold: Hold::Transaction(conn) }
     }
 
     /// Whether every tool is our own, so that nothing has to be waited for.
@@ -111,6 +113,11 @@ impl Toolbox<'_> {
         &self.specs
     }
 
+    /// Nobody waits for an answer that comes later than this.
+    pub fn end_by(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
     /// The MCP servers whose tools cannot be used at the moment.
     pub fn missing(&self) -> Vec<String> {
         self.tools.servers.as_ref().map(Servers::missing).unwrap_or_default()
@@ -123,7 +130,8 @@ impl Toolbox<'_> {
         if let (Some(spec), Some(servers)) = (spec, &self.tools.servers)
             && let Some(foreign) = &spec.foreign
         {
-            let caller = Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs };
+            let caller =
+                Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs, until: self.until };
             return Ok(caller.call(spec, foreign, arguments, consent).await);
         }
         let Some((spec, Some(tool))) = spec.map(|spec| (spec, spec.tool)) else {

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use model::Clock;
+use model::breaker::Breakers;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use store::Store;
 use store::lock::Lock;
+use tools::foreign::{Phase, Servers, Settings};
 
 use crate::cli::Global;
 use crate::client::http;
@@ -15,6 +18,8 @@ use crate::exit::{Code, Exit};
 use crate::output;
 
 const PATIENCE: Duration = Duration::from_secs(3);
+/// For a program that is started, which may have to be fetched first.
+const MCP_PATIENCE: Duration = Duration::from_secs(20);
 
 /// One thing that was looked at.
 struct Finding {
@@ -72,10 +77,7 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     findings.push(good("model", config.model_line()));
     let models = config.models.iter().filter_map(|choice| Some((choice.label(), models::address_of(choice)?)));
     findings.extend(join_all(models.map(|(label, address)| answers(label, address))).await);
-    let servers = config.mcp_servers.iter();
-    findings.extend(
-        servers.map(|server| good("MCP server", format!("{}: {}", server.name, mcp_servers::described(server)))),
-    );
+    findings.extend(mcp(&config.mcp_servers).await);
     let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
     findings.push(good("time zone", zone));
     if let Some(endpoint) = &config.otlp_endpoint {
@@ -136,6 +138,38 @@ async fn answers(label: String, address: &str) -> Finding {
         Ok(_) => good("model", format!("{label}: {address} can be reached")),
         Err(_) => bad("model", format!("{label}: {address} cannot be reached")),
     }
+}
+
+/// Starts every MCP server, all at once, asks what it offers and stops it again.
+async fn mcp(settings: &[Settings]) -> Vec<Finding> {
+    let bounded = |settings: &Settings| {
+        let mut settings = settings.clone();
+        settings.start_timeout = settings.start_timeout.min(MCP_PATIENCE);
+        settings
+    };
+    let settings: Vec<Settings> = settings.iter().map(bounded).collect();
+    let patience = settings.iter().map(|settings| settings.start_timeout).max().unwrap_or_default();
+    let servers = Servers::start(settings.clone(), &Breakers::new(Clock::system(), |_| {}));
+    servers.settled(patience).await;
+    let states = servers.states();
+    servers.stop().await;
+    let found = settings.iter().zip(states).map(|(settings, state)| {
+        let about = format!("{} ({})", state.name, mcp_servers::described(settings));
+        match (state.phase, state.last_error) {
+            (Phase::Ready, _) => {
+                let tools = if state.tools == 1 { "tool" } else { "tools" };
+                let protocol = state.protocol.unwrap_or_default();
+                let aside = match state.left_out.len() {
+                    0 => String::new(),
+                    count => format!(", {count} more cannot be used"),
+                };
+                good("MCP server", format!("{about}: ready, {} {tools}{aside}, protocol {protocol}", state.tools))
+            }
+            (_, Some(error)) => bad("MCP server", format!("{about}: {error}")),
+            (_, None) => bad("MCP server", format!("{about}: not ready after {} s", patience.as_secs())),
+        }
+    });
+    found.collect()
 }
 
 async fn reach(endpoint: &str) -> Finding {

@@ -8,14 +8,18 @@ mod cli;
 mod config;
 mod conversations;
 mod data;
+mod foreign;
 mod input;
 mod isolation;
 mod jwks;
 mod kill;
 mod kill_chat;
 mod mcp;
+mod models;
+mod nodes;
 mod operation;
 mod tasks;
+mod turn;
 mod understand;
 
 use testkit::app::Home;

@@ -123,7 +123,9 @@ fn retry_after(headers: Option<&HeaderMap>, now: Timestamp) -> Option<Duration> 
     }
     let value = text(RETRY_AFTER.as_str())?.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+        // More than can be counted is a time too.
+        let longest = (seconds > 0.0).then_some(Duration::MAX);
+        return Duration::try_from_secs_f64(seconds).ok().or(longest);
     }
     let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
     Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
@@ -132,8 +134,10 @@ fn retry_after(headers: Option<&HeaderMap>, now: Timestamp) -> Option<Duration> 
 /// The tool that the provider does not take, by its name or its place among those that were offered.
 fn rejected(body: &str, tools: &[&str]) -> Option<String> {
     let quoted = |tool: &&&str| ['\'', '"', '`'].iter().any(|q| body.contains(&format!("{q}{tool}{q}")));
+    // A tool can be named for other reasons; what it looks like must be what is wrong.
+    let of_form = ["schema", "parameters", "properties", "declaration"].iter().any(|word| body.contains(word));
     // The longest, where one name is part of another.
-    if let Some(named) = tools.iter().filter(quoted).max_by_key(|tool| tool.len()) {
+    if let Some(named) = tools.iter().filter(|_| of_form).filter(quoted).max_by_key(|tool| tool.len()) {
         return Some((*named).to_owned());
     }
     for place in ["function_declarations[", "functionDeclarations[", "tools[", "tools."] {
@@ -181,6 +185,8 @@ mod tests {
         assert_eq!(remedy(500, "", &[]), Remedy::Again(None));
         assert_eq!(remedy(429, "", &[("retry-after", "2")]), Remedy::Again(Some(Duration::from_secs(2))));
         assert_eq!(remedy(429, "", &[("retry-after-ms", "150")]), Remedy::Again(Some(Duration::from_millis(150))));
+        assert_eq!(remedy(429, "", &[("retry-after", "1e30")]), Remedy::Again(Some(Duration::MAX)));
+        assert_eq!(remedy(429, "", &[("retry-after", "-1")]), Remedy::Again(None));
         let date = ("retry-after", "Thu, 01 Jan 2026 00:00:07 GMT");
         assert_eq!(remedy(503, "", &[date]), Remedy::Again(Some(Duration::from_secs(7))));
         let past = ("retry-after", "Wed, 31 Dec 2025 23:00:00 GMT");
@@ -201,6 +207,8 @@ mod tests {
         assert_eq!(remedy(400, gemini, &[]), tool("notes__search"));
         assert_eq!(remedy(400, "tools.2.custom.input_schema: JSON schema is invalid", &[]), tool("notes__search"));
         assert_eq!(remedy(400, "invalid tool schema", &[]), Remedy::WithoutForeign);
+        let transcript = "the call of 'add_task' has no answer";
+        assert_eq!(remedy(400, transcript, &[]), Remedy::Never, "it is not the tool that is wrong");
         assert_eq!(remedy(400, "Unsupported value: 'temperature'", &[]), Remedy::WithoutTemperature);
     }
 

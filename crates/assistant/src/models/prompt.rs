@@ -51,7 +51,9 @@ fn add_step(messages: &mut Vec<ChatMessage>, n: usize, step: &Step, model: &str,
     let kept = step.memo.as_ref().and_then(|memo| memo.0.downcast_ref::<Kept>()).filter(|kept| kept.by == model);
     let ids: Vec<String> = match kept {
         Some(kept) => {
-            messages.push(ChatMessage::assistant(kept.content.clone()).with_reasoning_content(kept.reasoning.clone()));
+            // Where a thought is signed it is there already, and must not be there twice.
+            let reasoning = kept.reasoning.clone().filter(|_| !kept.content.contains_reasoning_content());
+            messages.push(ChatMessage::assistant(kept.content.clone()).with_reasoning_content(reasoning));
             kept.content.tool_calls().into_iter().map(|call| call.call_id.clone()).collect()
         }
         // Another model's: its calls get ids of our own.

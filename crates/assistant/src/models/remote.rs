@@ -130,8 +130,11 @@ impl Remote {
     fn set_aside(&self, names: &[String], reason: &str) {
         let mut offered = self.offered();
         for name in names {
-            log::set_aside(&self.label, name, reason);
-            offered.set_aside.push((name.clone(), reason.to_owned()));
+            // Another turn may have been told the same.
+            if !offered.set_aside.iter().any(|(known, _)| known == name) {
+                log::set_aside(&self.label, name, reason);
+                offered.set_aside.push((name.clone(), reason.to_owned()));
+            }
         }
         offered.from = None;
     }
@@ -182,7 +185,9 @@ impl Remote {
             };
             match wait {
                 // What would come too late is not waited for.
-                Some(wait) if Instant::now() + wait < until => tokio::time::sleep(wait).await,
+                Some(wait) if Instant::now().checked_add(wait).is_some_and(|then| then < until) => {
+                    tokio::time::sleep(wait).await;
+                }
                 _ => return Err(attempt.failed(fault.message)),
             }
         }

@@ -11,7 +11,7 @@ use tools::{Arguments, Spec, Tool};
 use understand::{Command, DueFilter, Field, Filter, Intent, Missing, Shift, StatusFilter, Tagging, Target, When};
 
 use super::lookup::{Found, Prefer, current, find};
-use super::{Ask, Policy, Reply, follow_up, small_talk};
+use super::{Ask, Policy, Reply, follow_up, small_talk, theirs};
 use crate::shown::Mention;
 use crate::wording;
 
@@ -39,13 +39,14 @@ pub(super) fn carry_out(policy: &mut Policy<'_>, command: &follow_up::Wanted) ->
 fn create(policy: &mut Policy<'_>, command: &Command) -> Said {
     let Some(title) = &command.title else { return Ok(Some(wording::missing(Missing::Title))) };
     let Some(spec) = policy.spec(Tool::Add) else { return Ok(Some(wording::trouble().to_owned())) };
-    let mut arguments = attributes(command, &policy.prompt.request.now);
+    let (command, lost) = theirs::command(spec, command);
+    let mut arguments = attributes(&command, &policy.prompt.request.now);
     arguments.insert("title".to_owned(), title.as_str().into());
     arguments.entry("priority").or_insert("medium".into());
     Ok(match policy.call(spec, arguments)? {
         Reply::Done(data) => {
             policy.last = Mention::of(task_of(data));
-            Some(wording::created(title_of(data, title)))
+            Some(wording::but_no_place(wording::created(title_of(data, title)), &lost))
         }
         other => refused(other, title),
     })
@@ -55,7 +56,7 @@ fn list(policy: &mut Policy<'_>, command: &Command) -> Said {
     let Some(spec) = policy.spec(Tool::List) else { return Ok(Some(wording::trouble().to_owned())) };
     let filter = match spec.is_ours() {
         true => command.filter.clone(),
-        false => theirs(spec, &command.filter, policy.prompt.request.now.date()),
+        false => theirs::filter(spec, &command.filter, policy.prompt.request.now.date()),
     };
     let arguments = filters(spec, &filter);
     let data = match policy.call(spec, arguments)? {
@@ -135,7 +136,8 @@ fn complete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> 
     if mention.completed {
         return Ok(Some(wording::already_completed(&mention.title)));
     }
-    let outcome = match (policy.spec(Tool::Complete), policy.spec(Tool::Update)) {
+    let by_update = policy.spec(Tool::Update).filter(|spec| spec.takes("status"));
+    let outcome = match (policy.spec(Tool::Complete), by_update) {
         (Some(spec), _) => policy.call(spec, of_task(spec, &mention))?,
         (None, Some(spec)) => {
             let mut arguments = of_task(spec, &mention);
@@ -225,6 +227,7 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
         Err(Miss::Said(words)) => return Ok(Some(words)),
     };
     let Some(spec) = policy.spec(Tool::Update) else { return Ok(Some(wording::trouble().to_owned())) };
+    let (command, lost) = &theirs::command(spec, command);
     let mention = if builds_on(command) { current(policy, mention)? } else { mention };
     let command = &Command { when: moved(policy, command, mention.due.as_deref()), ..amended(command, &mention) };
     let mut arguments = of_task(spec, &mention);
@@ -250,12 +253,13 @@ fn update(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Sa
     }
     let changes = changes(policy, command);
     if changes.is_empty() {
-        return Ok(Some(wording::missing(Missing::Change)));
+        return Ok(Some(if lost.is_empty() { wording::missing(Missing::Change) } else { wording::no_place(lost) }));
     }
     let outcome = policy.call(spec, arguments)?;
     // By the title that the user knows it by, unless the record of it was not to be kept.
     let known = (!mention.title.contains(MARK)).then(|| mention.title.clone());
-    let words = |title: &str| wording::updated(known.as_deref().unwrap_or(title), &changes);
+    let words =
+        |title: &str| wording::but_no_place(wording::updated(known.as_deref().unwrap_or(title), &changes), lost);
     Ok(settled(policy, outcome, &mention, words, wording::unchanged))
 }
 
@@ -524,29 +528,6 @@ fn filters(spec: &Spec, filter: &Filter) -> Arguments {
     put("tags", Some(json!(filter.tags)).filter(|_| !filter.tags.is_empty()));
     put("query", filter.text.as_deref().map(Value::from).filter(|_| spec.takes("query")));
     arguments
-}
-
-/// A filter as another's list takes it; what it does not take is left out, and told.
-fn theirs(spec: &Spec, filter: &Filter, today: Date) -> Filter {
-    let mut taken = filter.clone();
-    taken.status.get_or_insert(StatusFilter::Pending);
-    if taken.due == Some(DueFilter::Tomorrow) {
-        taken.due = today.tomorrow().ok().map(DueFilter::Day);
-    }
-    // S0 knows days and this week.
-    let knows_due = !matches!(taken.due, Some(DueFilter::Overdue | DueFilter::Between(..)));
-    taken.due = taken.due.filter(|_| knows_due && spec.takes("due_date_filter"));
-    taken.priority = taken.priority.filter(|_| spec.takes("priority"));
-    taken.text = taken.text.filter(|_| spec.takes("query"));
-    if !spec.takes("tags") {
-        taken.tags.clear();
-    }
-    let left_out = (taken.due.is_none() && filter.due.is_some())
-        || taken.priority != filter.priority
-        || taken.text != filter.text
-        || taken.tags != filter.tags;
-    taken.unsupported |= left_out;
-    taken
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod follow_up;
 mod lookup;
 mod matching;
 mod small_talk;
+mod theirs;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};

@@ -1,17 +1,30 @@
 //! Turns with a model that takes its time: told while they happen, in a task of their own that outlives the connection.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event};
 use axum::response::Response;
+use futures::FutureExt;
 use jiff::Timestamp;
+use model::conversation::{Id, Message};
 use store::idempotency::{Reply, claim, settle};
 use tracing::Instrument;
+use uuid::Uuid;
 
 use super::live::Live;
 use super::{Form, HISTORY, Place, Told, Turn, exchange, failure, milliseconds, respond, sse};
 use crate::request::Ended;
 use crate::{App, Problem};
+
+/// Between two looks at whether another node has ended its turn.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// No turn is waited for longer than this.
+const LONGEST_TURN: Duration = Duration::from_secs(3600);
+/// What a turn may take beyond its limit, until it is written down.
+const AFTERWARDS: Duration = Duration::from_secs(10);
 
 pub(super) async fn carry_out(app: &App, runner: AgentRunner, turn: Turn) -> Result<Response, Problem> {
     let (form, seen) = (turn.form, turn.seen);
@@ -71,19 +84,59 @@ struct Begun {
     context: AgentContext,
     asked: Timestamp,
     _place: Option<tokio::sync::OwnedMutexGuard<()>>,
+    /// The turn among all nodes.
+    holder: Option<Uuid>,
 }
 
 async fn begin(app: &App, turn: &Turn) -> Result<Begun, Problem> {
     let asked = app.clock().now();
     match &turn.place {
-        Place::Given(context) => Ok(Begun { context: context.clone(), asked, _place: None }),
+        Place::Given(context) => Ok(Begun { context: context.clone(), asked, _place: None, holder: None }),
         Place::Kept(id) => {
             let place = app.turns().take(id).await;
-            let mut reader = app.store().reader().await?;
-            let history = store::conversations::open(&mut reader, turn.user.id, id, HISTORY).await;
-            let history = history.map_err(Problem::from_store("conversation"))?;
-            Ok(Begun { context: AgentContext::new(turn.user.clone(), history), asked, _place: Some(place) })
+            let holder = take_among_nodes(app, id).await?;
+            let history = match look_back(app, turn, id).await {
+                Ok(history) => history,
+                Err(error) => {
+                    // Somebody else's conversation, it may be: they must not wait for us.
+                    give_back_among_nodes(app, id, holder).await?;
+                    return Err(Problem::from_store("conversation")(error));
+                }
+            };
+            Ok(Begun { context: AgentContext::new(turn.user.clone(), history), asked, _place: Some(place), holder })
         }
+    }
+}
+
+async fn look_back(app: &App, turn: &Turn, id: &Id) -> store::Result<Vec<Message>> {
+    let mut reader = app.store().reader().await?;
+    store::conversations::open(&mut reader, turn.user.id, id, HISTORY).await
+}
+
+async fn give_back_among_nodes(app: &App, id: &Id, holder: Option<Uuid>) -> store::Result<()> {
+    let (Some(holder), id) = (holder, id.clone()) else { return Ok(()) };
+    app.store().write(move |conn| Box::pin(async move { store::turns::give_back(conn, &id, holder).await })).await
+}
+
+/// Waits until no other node is at a turn of this conversation; one that is gone is waited for no longer than its turn
+/// could have taken. On a database of our own nobody else can be.
+async fn take_among_nodes(app: &App, id: &Id) -> Result<Option<Uuid>, Problem> {
+    if !app.store().is_shared() {
+        return Ok(None);
+    }
+    let (holder, limit) = (app.clock().id(), app.in_force().settings.request_timeout.min(LONGEST_TURN));
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let (id, now) = (id.clone(), app.clock().now());
+        let end = now + limit + AFTERWARDS;
+        let take = app
+            .store()
+            .write(move |conn| Box::pin(async move { store::turns::take(conn, &id, holder, now, end).await }));
+        if take.await? {
+            return Ok(Some(holder));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
@@ -109,14 +162,18 @@ impl Task {
         let tools = app.tools();
         let mut toolbox = tools.for_user(&begun.context.user, app.store());
         let mut watch = |event: Event| self.tell(&event);
-        let ran = runner.stream(&begun.context, &turn.request, &mut toolbox, &mut watch).await;
-        let mut result = ran.unwrap_or_else(|error| self.lost(&error));
+        let ran = runner.stream(&begun.context, &turn.request, &mut toolbox, &mut watch);
+        // Whoever listens must hear an end, whatever happens here.
+        let mut result = match AssertUnwindSafe(ran).catch_unwind().await {
+            Ok(ran) => ran.unwrap_or_else(|error| self.lost(&error.to_string())),
+            Err(_) => self.lost("panic"),
+        };
         // `done` is the promise that the exchange is kept: it is told after it is.
         let reply = self.reply(&result);
         let reply = match Box::pin(self.keep(&begun, &result, reply.clone())).await {
             Ok(()) => reply,
             Err(error) => {
-                result = self.lost(&error);
+                result = self.lost(&error.to_string());
                 self.reply(&result)
             }
         };
@@ -160,8 +217,7 @@ impl Task {
         self.live.tell(block.unwrap_or_default());
     }
 
-    fn lost(&self, error: &store::Error) -> AgentResult {
-        let error_message = error.to_string();
+    fn lost(&self, error_message: &str) -> AgentResult {
         tracing::error!(event = "error_occurred", error_type = "internal", error_message, recoverable = false);
         let result = AgentResult::failed(ErrorType::Internal, assistant::trouble());
         self.tell(&failure(&result));
@@ -172,11 +228,14 @@ impl Task {
     async fn keep(&self, begun: &Begun, result: &AgentResult, reply: Reply) -> store::Result<()> {
         let (owner, now) = (self.turn.user.id, self.app.clock().now());
         let kept = exchange(self.app.clock(), &self.turn.request, begun.asked, result);
-        let (id, key) = (self.turn.place.id().cloned(), self.turn.key.clone());
+        let (id, key, holder) = (self.turn.place.id().cloned(), self.turn.key.clone(), begun.holder);
         let write = self.app.store().write(move |conn| {
             Box::pin(async move {
                 if let Some(id) = &id {
                     store::conversations::append(conn, owner, id, &kept, now).await?;
+                    if let Some(holder) = holder {
+                        store::turns::give_back(conn, id, holder).await?;
+                    }
                 }
                 match &key {
                     Some(key) => settle(conn, owner, key, now, &reply).await,

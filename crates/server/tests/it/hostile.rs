@@ -246,3 +246,13 @@ async fn thinking_is_shown_without_ids() {
     assert_eq!(thoughts.len(), 2);
     assert_eq!(thoughts[1].1["content"], "I should look up  first of all.");
 }
+
+#[tokio::test]
+async fn a_turn_that_breaks_down_still_ends() {
+    // CHAT-1
+    let bench = Bench::with(|_| panic!("on purpose")).await;
+    let events = bench.stream("hello").await;
+    assert_eq!(errors(&events), [("internal".to_owned(), false)]);
+    assert_eq!(done(&events)["success"], false);
+    assert_eq!(bench.chat("hello").await["success"], false, "and the next turn of the conversation begins");
+}

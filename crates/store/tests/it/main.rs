@@ -12,6 +12,7 @@ mod migrations;
 mod reminders;
 mod tasks;
 mod tokens;
+mod turns;
 mod undo;
 
 use futures::future::BoxFuture;

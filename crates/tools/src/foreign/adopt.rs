@@ -18,7 +18,7 @@ const LONGEST_NAME: usize = 64;
 pub(crate) struct Foreign {
     pub(crate) found: Found,
     asks: Asks,
-    /// Arguments that nobody but us gives (decision 3 of the design: whose tasks, and whether the user agreed).
+    /// Arguments that nobody but us gives: whose data it is, and whether the user agreed.
     pub(crate) takes_user: bool,
     pub(crate) takes_confirmation: bool,
 }

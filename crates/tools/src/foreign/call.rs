@@ -1,11 +1,17 @@
 //! Calling a tool of somebody else on behalf of a user: asked about first where that is needed, with what only we may say.
 
+use std::time::Duration;
+
+use model::User;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{CallError, Foreign, Servers, reading};
 use crate::answer::{self, Answer, Failure};
 use crate::{Act, Arguments, Confirm, Consent, Outcome, Spec, Target, Tool};
-use model::User;
+
+/// Every call is given this much time.
+const LEAST: Duration = Duration::from_secs(1);
 
 /// What a call needs besides the call itself.
 pub(crate) struct Caller<'a> {
@@ -14,6 +20,8 @@ pub(crate) struct Caller<'a> {
     pub(crate) confirm: Confirm,
     /// All tools there are.
     pub(crate) specs: &'a [Spec],
+    /// An answer that comes later is of no use.
+    pub(crate) until: Option<Instant>,
 }
 
 impl Caller<'_> {
@@ -54,7 +62,8 @@ impl Caller<'_> {
                 .is_some_and(|required| required.iter().any(|required| required == key))
         };
         arguments.retain(|key, value| !(value.is_null() && optional(key)));
-        match self.servers.call(&foreign.found, arguments).await {
+        let most = self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()).max(LEAST));
+        match self.servers.call_within(&foreign.found, arguments, most).await {
             Ok(called) => reading::answer(called, spec.tool),
             Err(error) => {
                 let code = match error {

@@ -16,6 +16,7 @@ use rmcp::service::{
     ServiceError, serve_client_with_lifecycle,
 };
 use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::{ClientHandler, Peer, RoleClient};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -90,10 +91,13 @@ impl Connection {
         if let Transport::Http { url, headers } = &settings.transport {
             let signals = Arc::new(Signals::default());
             let transport = Guarded::new(http::transport(url, headers, &signals)?, signals.clone());
-            let service = begin(transport, mode(era, true), deadline, stop).await;
-            return service
-                .map(|service| Self::new(service, None, signals.clone()))
-                .map_err(|error| outside(&redactor, signals.reason().unwrap_or(&error)));
+            return match begin(transport, mode(era, true), deadline, stop).await {
+                Ok(service) => Ok(Self::new(service, None, signals)),
+                Err(Fault::Gone(error) | Fault::Said(error)) => {
+                    signals.lose(error);
+                    Err(outside(&redactor, signals.reason().unwrap_or_default()))
+                }
+            };
         }
         // A server that does not know the newer era may leave, or answer later to what it has not understood: it
         // begins anew for the older one.
@@ -112,10 +116,10 @@ impl Connection {
                 Err(error) => {
                     let ended = process.end().await;
                     let own = signals.reason().filter(|reason| !matches!(*reason, "ended" | "closed the connection"));
-                    fault = match (own, ended) {
-                        (Some(own), _) => own.to_owned(),
-                        (None, Some(ended)) if error == LEFT => ended,
-                        _ => error,
+                    fault = match (own, ended, error) {
+                        (Some(own), ..) => own.to_owned(),
+                        (None, Some(ended), Fault::Gone(_)) => ended,
+                        (None, _, Fault::Gone(error) | Fault::Said(error)) => error,
                     };
                     if era == Era::Modern && !eras.is_empty() {
                         let fault = outside(&redactor, &fault);
@@ -149,7 +153,12 @@ impl Connection {
     }
 }
 
-const LEFT: &str = "closed the connection while it was begun";
+/// Why a connection could not be begun.
+enum Fault {
+    /// Nobody is there; how a child ended says more.
+    Gone(String),
+    Said(String),
+}
 
 fn mode(era: Option<Era>, both: bool) -> ClientLifecycleMode {
     let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
@@ -165,43 +174,51 @@ async fn begin<T, E, A>(
     mode: ClientLifecycleMode,
     deadline: Instant,
     stop: &CancellationToken,
-) -> Result<RunningService<RoleClient, Host>, String>
+) -> Result<RunningService<RoleClient, Host>, Fault>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: Error + Send + Sync + 'static,
 {
     let begun = tokio::select! {
         begun = timeout_at(deadline, serve_client_with_lifecycle(Host, transport, mode)) => begun,
-        () = stop.cancelled() => return Err("was stopped".to_owned()),
+        () = stop.cancelled() => return Err(Fault::Said("was stopped".to_owned())),
     };
     match begun {
         Ok(Ok(service)) => Ok(service),
         Ok(Err(error)) => Err(fault(&error)),
-        Err(_) => Err("did not answer in the time it has to start".to_owned()),
+        Err(_) => Err(Fault::Said("did not answer in the time it has to start".to_owned())),
     }
 }
 
-fn fault(error: &ClientInitializeError) -> String {
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => LEFT.to_owned(),
+fn fault(error: &ClientInitializeError) -> Fault {
+    Fault::Said(match error {
+        ClientInitializeError::ConnectionClosed(_) => {
+            return Fault::Gone("closed the connection while it was begun".to_owned());
+        }
+        ClientInitializeError::TransportError { error, .. } => return Fault::Gone(cause(&*error.error)),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return fault(fallback),
         ClientInitializeError::JsonRpcError(error) => format!("refused to begin: {}", error.message),
-        ClientInitializeError::TransportError { error, .. } => cause(&*error.error),
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fault(fallback),
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
             "answered with something else than was asked for".to_owned()
         }
         other => format!("could not be begun with: {other}"),
-    }
+    })
 }
 
-/// What went wrong and, if something else is behind it, what that is.
+/// What is at the bottom of an error of the connection.
 fn cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    let (first, last) = (error.to_string(), last.to_string());
-    if first.contains(&last) { format!("cannot be reached ({first})") } else { format!("cannot be reached ({last})") }
+    let what = loop {
+        last = match last.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(error)) => error,
+            Some(StreamableHttpError::UnexpectedServerResponse(what)) => break what.to_string(),
+            _ => match last.source() {
+                Some(source) => source,
+                None => break last.to_string(),
+            },
+        };
+    };
+    format!("cannot be reached ({what})")
 }
 
 impl Line {
@@ -249,10 +266,16 @@ impl Line {
         Ok((listed, holds))
     }
 
-    pub(super) async fn call(&self, tool: &str, arguments: Arguments, idle: Duration) -> Result<ServerResult, Failure> {
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Arguments,
+        idle: Duration,
+        most: Duration,
+    ) -> Result<ServerResult, Failure> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        match self.ask(request, idle, LONGEST_CALL).await? {
+        match self.ask(request, idle.min(most), LONGEST_CALL.min(most)).await? {
             ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
                 Err(Failure::Refused(ASKS.to_owned()))
             }

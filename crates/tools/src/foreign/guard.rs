@@ -76,7 +76,7 @@ pub(super) struct Flood {
 }
 
 impl Flood {
-    const PER_SECOND: u32 = 1000;
+    const PER_SECOND: u32 = 5000;
 
     pub(super) fn new() -> Self {
         Self { since: Instant::now(), seen: 0 }

@@ -1,6 +1,7 @@
 //! MCP over Streamable HTTP. rmcp's own client reads whole bodies, however large; this one reads with a limit. The
 //! configured headers go to the configured place and nowhere else.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -12,7 +13,7 @@ use ::http::{HeaderName, HeaderValue, StatusCode};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Client, Response};
+use reqwest::{Client, RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
@@ -99,6 +100,14 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
+    /// rmcp does not give up a request when nobody waits for it any more; this does.
+    async fn sent(&self, request: RequestBuilder) -> Result<Response, Error> {
+        tokio::select! {
+            sent = request.send() => sent.map_err(|error| self.failed(error)),
+            () = self.signals.lost() => Err(StreamableHttpError::TransportChannelClosed),
+        }
+    }
+
     fn failed(&self, error: reqwest::Error) -> Error {
         self.signals.suspect.notify_one();
         StreamableHttpError::Client(error.without_url())
@@ -110,12 +119,13 @@ impl Bounded {
         let bytes = response.bytes_stream().map(move |chunk| {
             let chunk = chunk.map_err(|error| io::Error::other(error.without_url()))?;
             if limit.exceeded_by(&chunk) {
-                signals.lose("sent a message of more than 16 MiB");
+                signals.lose(wire::TOO_LARGE);
                 return Err(io::Error::other("the event is too large"));
             }
             Ok(chunk)
         });
-        SseStream::from_bytes_stream(bytes).map(repaired).boxed()
+        let signals = self.signals.clone();
+        SseStream::from_bytes_stream(bytes).map(move |event| Ok(readable(event?, &signals))).boxed()
     }
 }
 
@@ -135,7 +145,7 @@ impl StreamableHttpClient for Bounded {
         if let Some(session) = &session {
             request = request.header(SESSION, &**session);
         }
-        let response = request.json(&message).send().await.map_err(|error| self.failed(error))?;
+        let response = self.sent(request.json(&message)).await?;
         let status = response.status();
         let asked = match &message {
             ClientJsonRpcMessage::Request(request) => Some(&request.id),
@@ -156,9 +166,13 @@ impl StreamableHttpClient for Bounded {
             _ if asked.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             _ if is(JSON) => {
                 let Some(body) = self.body(response, wire::LARGEST).await? else {
-                    self.signals.lose("sent a message of more than 16 MiB");
-                    return Err(unexpected("the answer is too large"));
+                    self.signals.lose(wire::TOO_LARGE);
+                    return Err(unexpected(wire::TOO_LARGE));
                 };
+                if wire::is_too_much(&body) {
+                    self.signals.lose(wire::TOO_MUCH);
+                    return Err(unexpected(wire::TOO_MUCH));
+                }
                 let read = wire::read::<ServerJsonRpcMessage>(&body);
                 let answer = read.map_err(|error| unexpected(format!("the answer is no message: {error}")))?;
                 Ok(StreamableHttpPostResponse::Json(answer, new_session))
@@ -182,7 +196,7 @@ impl StreamableHttpClient for Bounded {
         if let Some(last_event) = last_event {
             request = request.header(LAST_EVENT, last_event);
         }
-        let response = request.send().await.map_err(|error| self.failed(error))?;
+        let response = self.sent(request).await?;
         let status = response.status();
         let is_stream = header(&response, CONTENT_TYPE).is_some_and(|kind| kind.starts_with(EVENTS));
         if status.is_client_error() || status.is_success() && !is_stream {
@@ -249,13 +263,17 @@ impl Bounded {
     /// The whole body, or nothing if it is too large.
     async fn body(&self, mut response: Response, limit: usize) -> Result<Option<Vec<u8>>, Error> {
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.failed(error))? {
+        loop {
+            let chunk = tokio::select! {
+                chunk = response.chunk() => chunk.map_err(|error| self.failed(error))?,
+                () = self.signals.lost() => return Err(StreamableHttpError::TransportChannelClosed),
+            };
+            let Some(chunk) = chunk else { return Ok(Some(body)) };
             if body.len() + chunk.len() > limit {
                 return Ok(None);
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Some(body))
     }
 }
 
@@ -270,14 +288,17 @@ fn unexpected(what: impl Into<String>) -> Error {
     StreamableHttpError::UnexpectedServerResponse(what.into().into())
 }
 
-fn repaired(event: Result<Sse, SseError>) -> Result<Sse, SseError> {
-    let mut event = event?;
-    if let Some(data) = &event.data
-        && let std::borrow::Cow::Owned(better) = wire::repaired(data.as_bytes())
-    {
-        event.data = String::from_utf8(better).ok();
+/// What rmcp can read without harm.
+fn readable(mut event: Sse, signals: &Signals) -> Sse {
+    if let Some(data) = event.data.as_deref().map(str::as_bytes) {
+        if wire::is_too_much(data) {
+            signals.lose(wire::TOO_MUCH);
+            event.data = None;
+        } else if let Cow::Owned(repaired) = wire::repaired(data) {
+            event.data = String::from_utf8(repaired).ok();
+        }
     }
-    Ok(event)
+    event
 }
 
 /// Measures one event after the other.

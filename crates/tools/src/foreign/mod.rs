@@ -69,7 +69,7 @@ impl std::fmt::Debug for Servers {
 }
 
 impl Servers {
-    /// Begins to start them all and returns at once.
+    /// Begins to start them all and returns at once. To be called within a runtime.
     pub fn start(settings: Vec<Settings>, breakers: &Breakers) -> Self {
         let servers = Self(Arc::new(Inner {
             breakers: breakers.clone(),
@@ -109,6 +109,8 @@ impl Servers {
             }
         }
         drop(servers);
+        // The tools may be the same and what is to be asked about not.
+        *self.0.adopted.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.0.changes.send_modify(|count| *count += 1);
     }
 
@@ -165,9 +167,19 @@ impl Servers {
 
     /// Calls a tool, once. Whoever drops the future has the call cancelled at the server.
     pub async fn call(&self, found: &Found, arguments: Arguments) -> Result<Called, CallError> {
+        self.call_within(found, arguments, Duration::MAX).await
+    }
+
+    /// [`Servers::call`] for who cannot wait longer than `most`.
+    pub(crate) async fn call_within(
+        &self,
+        found: &Found,
+        arguments: Arguments,
+        most: Duration,
+    ) -> Result<Called, CallError> {
         let server = self.servers().iter().find(|server| server.name == found.server).cloned();
         match server {
-            Some(server) => server.call(&found.name, arguments).await,
+            Some(server) => server.call(&found.name, arguments, most).await,
             None => Err(CallError::Unavailable("is not configured any more".to_owned())),
         }
     }

@@ -129,10 +129,14 @@ impl Transport<RoleClient> for Pipes {
             match self.read_line().await {
                 Ok(Line::Whole) => {}
                 Ok(Line::Endless) => {
-                    self.signals.lose("sent a message of more than 16 MiB");
+                    self.signals.lose(wire::TOO_LARGE);
                     return None;
                 }
                 Ok(Line::End) | Err(_) => return None,
+            }
+            if wire::is_too_much(&self.line) {
+                self.signals.lose(wire::TOO_MUCH);
+                return None;
             }
             let message = match self.line.trim_ascii() {
                 [] => Ok(None),

@@ -11,7 +11,13 @@ const TOOL_ERROR: &str = "TOOL_ERROR";
 
 pub(super) fn answer(called: Called, tool: Option<Tool>) -> Answer {
     let Called { is_error, structured, text } = called;
-    let data = unwrapped(structured.or_else(|| serde_json::from_str(&text).ok()).unwrap_or(Value::Null));
+    let data = unwrapped(structured.unwrap_or(Value::Null));
+    // JSON that is text, perhaps wrapped once more by the server's library.
+    let data = match &data {
+        Value::Null => serde_json::from_str(&text).map(unwrapped).unwrap_or(data),
+        Value::String(inner) => serde_json::from_str(inner).map(unwrapped).unwrap_or(data),
+        _ => data,
+    };
     if let Some(failure) = failed(is_error, &data, &text) {
         return Answer::failed(failure);
     }
@@ -137,6 +143,8 @@ mod tests {
             assert_eq!(by_structure.data()["tasks"], expected, "{form}");
             let by_text = read(Tool::List, None, &form.to_string());
             assert_eq!(by_text.data()["tasks"], expected, "{form}");
+            let wrapped = read(Tool::List, Some(json!({"result": form.to_string()})), &form.to_string());
+            assert_eq!(wrapped.data()["tasks"], expected, "{form}");
         }
         let words = "You have 2 tasks:\n1. [✓] Task One (ID: abc)\n2. [ ] Task (two) (ID: def)";
         let list = read(Tool::List, None, words);

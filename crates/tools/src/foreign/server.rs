@@ -27,6 +27,8 @@ const LIST_HOLDS_LEAST: Duration = Duration::from_secs(10);
 const LIST_HOLDS_MOST: Duration = Duration::from_secs(3600);
 /// How long a list may take once the server has started, and how soon a failed one is tried again.
 const LIST_PATIENCE: Duration = Duration::from_secs(30);
+/// A call that is given less time than this says nothing about the server.
+const FAIR: Duration = Duration::from_secs(5);
 /// Between two lists, however often the server says that its tools have changed.
 const LIST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -121,7 +123,7 @@ impl Server {
                     let began = Instant::now();
                     let era = connection.era;
                     let over = self.serve(&connection, era).await;
-                    self.tell(|state| (state.line, state.tools) = (None, Arc::default()));
+                    self.tell(|state| (state.phase, state.line, state.tools) = (Phase::Down, None, Arc::default()));
                     let ended = connection.close().await;
                     if began.elapsed() >= LONG_ENOUGH {
                         pause = FIRST_PAUSE;
@@ -191,10 +193,11 @@ impl Server {
             }
             let listed = async {
                 sleep_until(last + LIST_PAUSE).await;
-                self.list(line, Instant::now() + LIST_PATIENCE).await
+                self.list(line, Instant::now() + LIST_PATIENCE.min(self.settings.start_timeout)).await
             };
             let listed = tokio::select! {
                 () = self.stop.cancelled() => return Over::Stopped,
+                () = signals.lost() => continue,
                 listed = listed => listed,
             };
             last = Instant::now();
@@ -277,7 +280,8 @@ impl Server {
         }
     }
 
-    pub(super) async fn call(&self, tool: &str, arguments: Arguments) -> Result<Called, CallError> {
+    /// `most` is how long the caller can wait at all.
+    pub(super) async fn call(&self, tool: &str, arguments: Arguments, most: Duration) -> Result<Called, CallError> {
         let Some(pass) = self.breaker.admit() else {
             let why = "failed too often and is left alone for a while";
             return Err(CallError::Unavailable(why.to_owned()));
@@ -298,7 +302,7 @@ impl Server {
             // The pass goes back: nobody was asked.
             return Err(CallError::Refused("does not offer this tool any more".to_owned()));
         }
-        match line.call(tool, arguments, self.settings.call_timeout).await {
+        match line.call(tool, arguments, self.settings.call_timeout, most).await {
             Ok(ServerResult::CallToolResult(result)) => {
                 pass.succeeded();
                 Ok(self.without_secrets(Called::read(result, self.settings.max_result_bytes)))
@@ -311,6 +315,8 @@ impl Server {
                 pass.succeeded();
                 Err(CallError::Refused(outside(&self.redactor, &why)))
             }
+            // Who had hardly any time to wait cannot tell.
+            Err(Failure::TimedOut) if most < self.settings.call_timeout.min(FAIR) => Err(CallError::TimedOut),
             Err(Failure::TimedOut) => {
                 // Perhaps the tool is slow, perhaps the server hangs.
                 line.signals.suspect.notify_one();

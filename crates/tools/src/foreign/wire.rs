@@ -10,8 +10,30 @@ use serde_json::{Value, json};
 
 /// How large one message may be.
 pub(super) const LARGEST: usize = 16 * 1024 * 1024;
+pub(super) const TOO_LARGE: &str = "sent a message of more than 16 MiB";
+/// How many values one message may hold. Each takes far more room in memory than in the message.
+const MOST_VALUES: usize = 500_000;
+pub(super) const TOO_MUCH: &str = "sent a message of more than 500 000 values";
 /// Where the mark of a broken tool stands.
 const MARK: &str = "adjutant/broken";
+
+/// Whether reading it would take more memory than it is worth.
+pub(super) fn is_too_much(message: &[u8]) -> bool {
+    if message.len() <= MOST_VALUES {
+        return false;
+    }
+    let (mut values, mut in_text, mut escaped) = (0, false, false);
+    for &byte in message {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    values > MOST_VALUES
+}
 
 pub(super) fn read<T: DeserializeOwned>(message: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice(&repaired(message))
@@ -54,4 +76,18 @@ pub(super) fn repaired(message: &[u8]) -> Cow<'_, [u8]> {
 
 fn first(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_values_are_too_much_and_a_long_text_is_not() {
+        let text = json!({"text": "a,b\"[{\\\"".repeat(1_000_000)}).to_string();
+        assert!(!is_too_much(text.as_bytes()));
+        let values = Value::from(vec![0; MOST_VALUES + 1]).to_string();
+        assert!(is_too_much(values.as_bytes()));
+        assert!(!is_too_much(&values.as_bytes()[..MOST_VALUES]));
+    }
 }

@@ -81,7 +81,8 @@ impl Double {
             // Ignores what tells it to end, and holds the pipes.
             let script = "trap '' TERM; echo pid $$ >> \"$0\"; while :; do sleep 1; done";
             let notes = self.value("notes").unwrap();
-            Command::new("sh").args(["-c", script, notes]).stdin(Stdio::null()).spawn().unwrap();
+            let mut other = Command::new("sh").args(["-c", script, notes]).stdin(Stdio::null()).spawn().unwrap();
+            thread::spawn(move || other.wait());
         }
         if let Some(wait) = self.value("slow") {
             thread::sleep(Duration::from_millis(wait.parse().unwrap()));
@@ -154,7 +155,7 @@ impl Double {
         }
         let names = [
             "echo", "env", "hang", "slow", "die", "large", "endless", "ask", "task", "refuse", "fail", "grow", "flood",
-            "pings", "odd",
+            "pings", "odd", "freeze", "dense",
         ];
         let mut tools: Vec<_> = names.map(tool).into();
         tools[0]["annotations"] = json!({"readOnlyHint": true, "title": "Echo"});
@@ -195,6 +196,16 @@ impl Double {
                 while out.write_all(&chunk).is_ok() {}
                 return None;
             }
+            "freeze" => {
+                // Neither answers nor hears any more; only killing it helps.
+                let us = std::process::id().to_string();
+                Command::new("kill").args(["-STOP", &us]).status().unwrap();
+                return None;
+            }
+            "dense" => json!({
+                "resultType": "complete", "content": [],
+                "structuredContent": {"n": vec![0; arguments["count"].as_u64().unwrap() as usize]},
+            }),
             "ask" => json!({
                 "resultType": "input_required", "requestState": "s",
                 "inputRequests": {"a": {"method": "elicitation/create", "params": {

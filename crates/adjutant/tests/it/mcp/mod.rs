@@ -6,11 +6,23 @@ mod protocol;
 mod sessions;
 mod stdio;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use testkit::app::Server;
+
+/// Where `scripts/mcp-peers/setup` put the clients and servers of others.
+pub(crate) fn peers() -> PathBuf {
+    let dir = std::env::var_os("ADJUTANT_TEST_MCP_PEERS").unwrap_or_else(|| {
+        panic!(
+            "the clients and servers of others are not there: run scripts/mcp-peers/setup target/mcp-peers and set \
+             ADJUTANT_TEST_MCP_PEERS to the whole path of target/mcp-peers"
+        )
+    });
+    dir.into()
+}
 
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
