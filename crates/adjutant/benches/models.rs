@@ -1,0 +1,214 @@
+//! What a conversation costs besides the model: new conversations over `/chat/stream` with a scripted model of OpenAI's
+//! wire that answers at once, each of them one message, one call that adds a task, and one answer, durable before `done`.
+//! At 1, 16, 64 and 256 connections; then the memory of a thousand streams that wait for a slow model. Program, model and
+//! clients are three processes. Prints, judges nothing.
+//!
+//! `cargo bench -p adjutant --bench models [-- --seconds 5] [--program PATH]`
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
+
+use std::io::BufRead;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use testkit::app::Home;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const CONCURRENT: [usize; 4] = [1, 16, 64, 256];
+const OPEN: usize = 1000;
+const WARM_UP: Duration = Duration::from_secs(1);
+/// How long the slow model waits: longer than anything here takes.
+const PAUSE_MS: &str = "600000";
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let after = |name: &str| arguments.iter().skip_while(|argument| *argument != name).nth(1).cloned();
+    let seconds = after("--seconds").map_or(5, |seconds| seconds.parse().unwrap());
+    let program = after("--program").unwrap_or_else(|| env!("CARGO_BIN_EXE_adjutant").to_owned());
+    let llm = build_llm();
+
+    let model = Process::start(Command::new(&llm), "model: ");
+    let server = serve(&program, &model.address);
+    let mut number = 0;
+    load(&server.process.address, CONCURRENT[1], WARM_UP, &mut number).await;
+    for connections in CONCURRENT {
+        let (cpu, of_model) = (server.process.cpu(), model.cpu());
+        let (rate, mut times) =
+            load(&server.process.address, connections, Duration::from_secs(seconds), &mut number).await;
+        let chats = times.len() as f64;
+        println!(
+            "{connections:>3} at once: {rate:.0} chats/s, p50 {:.1} ms, p99 {:.1} ms, CPU a chat {:.0} µs, of the model {:.0} µs",
+            quantile(&mut times, 0.5).as_secs_f64() * 1e3,
+            quantile(&mut times, 0.99).as_secs_f64() * 1e3,
+            (server.process.cpu() - cpu) / chats * 1e6,
+            (model.cpu() - of_model) / chats * 1e6,
+        );
+    }
+    println!("memory after {number} chats: {:.1} MB", server.process.memory() / 1e6);
+    drop((server, model));
+
+    let mut command = Command::new(&llm);
+    command.args(["--delay-ms", PAUSE_MS]);
+    let model = Process::start(command, "model: ");
+    let server = serve(&program, &model.address);
+    waiting(&server.process).await;
+}
+
+/// The scripted model is a program of another package: cargo builds it into the directory that this one came from.
+fn build_llm() -> std::path::PathBuf {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let built =
+        Command::new(cargo).args(["build", "--release", "--quiet", "-p", "testkit", "--bin", "llm"]).status().unwrap();
+    assert!(built.success(), "the scripted model cannot be built");
+    Path::new(env!("CARGO_BIN_EXE_adjutant")).with_file_name("llm")
+}
+
+/// A program that says where it is.
+struct Process {
+    child: Child,
+    address: String,
+}
+
+impl Process {
+    fn start(mut command: Command, before: &str) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.split(&format!("{before}http://")).nth(1).unwrap().trim().to_owned();
+        Self { child, address }
+    }
+
+    /// User and system time, in seconds.
+    fn cpu(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        ticks as f64 / 100.0
+    }
+
+    /// Resident, in bytes.
+    fn memory(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1024.0
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Server {
+    process: Process,
+    _home: Home,
+}
+
+/// The program with its log in a file: reading it would cost the benchmark more than writing it costs the program.
+fn serve(program: &str, model: &str) -> Server {
+    let home = Home::new(program)
+        .with("ADJUTANT_LOG__LEVEL", "info")
+        .with("ADJUTANT_SERVER__REQUEST_TIMEOUT_SECONDS", "600")
+        .with("OPENAI_API_KEY", "sk-of-nobody")
+        .with("OPENAI_BASE_URL", &format!("http://{model}/v1"));
+    let log = std::fs::File::create(home.path().join("log")).unwrap();
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.stderr(log);
+    Server { process: Process::start(command, ""), _home: home }
+}
+
+/// Chats one after the other on so many connections, for so long.
+async fn load(address: &str, connections: usize, long: Duration, number: &mut usize) -> (f64, Vec<Duration>) {
+    let (stop, next) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(*number)));
+    let mut open = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        open.push(connect(address).await);
+    }
+    let began = Instant::now();
+    let chats: Vec<_> = open
+        .into_iter()
+        .map(|mut connection| {
+            let (stop, next) = (stop.clone(), next.clone());
+            tokio::spawn(async move {
+                let (mut times, mut buffer) = (Vec::new(), Vec::with_capacity(16 * 1024));
+                while !stop.load(Ordering::Relaxed) {
+                    let began = Instant::now();
+                    send(&mut connection, next.fetch_add(1, Ordering::Relaxed)).await;
+                    receive(&mut connection, &mut buffer, b"\r\n0\r\n\r\n").await;
+                    times.push(began.elapsed());
+                    let whole = String::from_utf8_lossy(&buffer);
+                    let added = ["\"tools_called\":[\"add_task\"]", "Done, it is on your list.", "\"model\":\"openai:gpt-4o\""];
+                    assert!(added.iter().all(|part| whole.contains(part)), "{whole}");
+                }
+                times
+            })
+        })
+        .collect();
+    tokio::time::sleep(long).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut times = Vec::new();
+    for chat in chats {
+        times.extend(chat.await.unwrap());
+    }
+    *number = next.load(Ordering::Relaxed);
+    (times.len() as f64 / began.elapsed().as_secs_f64(), times)
+}
+
+/// What an open stream costs that waits for its model.
+async fn waiting(server: &Process) {
+    let mut open = Vec::with_capacity(OPEN);
+    let (mut buffer, before) = (Vec::with_capacity(4096), server.memory());
+    for number in 0..OPEN {
+        let mut connection = connect(&server.address).await;
+        send(&mut connection, number).await;
+        receive(&mut connection, &mut buffer, b"\n\n\r\n").await;
+        assert!(String::from_utf8_lossy(&buffer).contains("event: thinking"));
+        open.push(connection);
+    }
+    // The model has been asked by then.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let memory = server.memory();
+    let each = (memory - before) / OPEN as f64;
+    println!(
+        "{OPEN} open streams that wait for the model: {:.1} MB, at rest {:.1} MB, {:.1} kB each",
+        memory / 1e6,
+        before / 1e6,
+        each / 1e3
+    );
+}
+
+async fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+async fn send(connection: &mut TcpStream, number: usize) {
+    let body = format!("{{\"input\":\"add buy milk {number}\"}}");
+    let length = body.len();
+    let request = format!(
+        "POST /chat/stream HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    connection.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// Reads until the answer ends like this.
+async fn receive(connection: &mut TcpStream, buffer: &mut Vec<u8>, end: &[u8]) {
+    buffer.clear();
+    while !buffer.ends_with(end) {
+        let read = connection.read_buf(buffer).await.unwrap();
+        assert!(read > 0, "the connection was cut: {}", String::from_utf8_lossy(buffer));
+    }
+}
+
+fn quantile(times: &mut [Duration], at: f64) -> Duration {
+    times.sort();
+    times[((times.len() - 1) as f64 * at) as usize]
+}
