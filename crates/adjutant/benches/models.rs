@@ -62,8 +62,10 @@ async fn main() {
 /// The scripted model is a program of another package: cargo builds it into the directory that this one came from.
 fn build_llm() -> std::path::PathBuf {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let built =
-        Command::new(cargo).args(["build", "--release", "--quiet", "-p", "testkit", "--bin", "llm"]).status().unwrap();
+    let built = Command::new(cargo)
+        .args(["build", "--release", "--quiet", "-p", "adjutant", "-p", "testkit", "--bin", "llm"])
+        .status()
+        .unwrap();
     assert!(built.success(), "the scripted model cannot be built");
     Path::new(env!("CARGO_BIN_EXE_adjutant")).with_file_name("llm")
 }
@@ -144,7 +146,8 @@ async fn load(address: &str, connections: usize, long: Duration, number: &mut us
                     receive(&mut connection, &mut buffer, b"\r\n0\r\n\r\n").await;
                     times.push(began.elapsed());
                     let whole = String::from_utf8_lossy(&buffer);
-                    let added = ["\"tools_called\":[\"add_task\"]", "Done, it is on your list.", "\"model\":\"openai:gpt-4o\""];
+                    let added =
+                        ["\"tools_called\":[\"add_task\"]", "Done, it is on your list.", "\"model\":\"openai:gpt-4o\""];
                     assert!(added.iter().all(|part| whole.contains(part)), "{whole}");
                 }
                 times

@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -122,6 +123,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     connection.busy_timeout(BUSY_PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "temp_store", "memory")?;
+    // Statements would be prepared again, some every time, because another value might make for a better plan.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

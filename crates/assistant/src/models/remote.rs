@@ -29,6 +29,8 @@ use crate::{Call, ChatModel, Delta, Health, Memo, ModelError, Prompt, Usage, log
 const RETRIES: usize = 2;
 const FIRST_DELAY: Duration = Duration::from_millis(250);
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long the end of a body may take after the last event in it.
+const LINGER: Duration = Duration::from_millis(100);
 /// The most tools that are offered: providers take no more.
 const MAX_TOOLS: usize = 128;
 /// The longest wait where nothing else sets a limit.
@@ -39,7 +41,6 @@ pub struct Remote {
     choice: Choice,
     client: Client,
     target: ServiceTarget,
-    options: ChatOptions,
     breaker: Arc<Breaker>,
     clock: Clock,
     /// Providers repeat the key that they do not like.
@@ -54,8 +55,15 @@ pub struct Remote {
 struct Offered {
     /// What they were made from.
     from: Option<Specs>,
-    tools: Arc<Vec<GenaiTool>>,
+    offer: Arc<Offer>,
     set_aside: Vec<(String, String)>,
+}
+
+/// What is the same in every request, ready to be sent.
+#[derive(Default)]
+struct Offer {
+    tools: Vec<GenaiTool>,
+    options: ChatOptions,
 }
 
 /// Why a model cannot be asked at all.
@@ -80,25 +88,13 @@ impl Remote {
             .map_err(|error| unusable(error.to_string()))?;
         let client = Client::builder().with_reqwest(http).build().map_err(|error| unusable(error.to_string()))?;
         let target = target(&choice).map_err(unusable)?;
-        let mut options = ChatOptions::default()
-            .with_capture_usage(true)
-            .with_capture_content(true)
-            .with_capture_tool_calls(true)
-            .with_capture_reasoning_content(true);
-        options.temperature = choice.temperature;
-        if speaks_openai(choice.provider) {
-            // Some names end in what would be taken for a wish about reasoning.
-            options = options.with_extra_body(json!({"model": choice.name}));
-        } else if !choice.headers.is_empty() {
-            options = options.with_extra_headers(headers(&choice));
-        }
         let breaker = breakers.of(&label, Rules::MODEL);
         let secrets = choice.key.iter().chain(choice.headers.iter().map(|(_, value)| value));
         let redactor =
             Redactor::new(What::default()).with_known(secrets.map(|secret| secret.expose_secret().to_owned()));
         let without_temperature = AtomicBool::new(false);
         let offered = Mutex::default();
-        Ok(Self { label, choice, client, target, options, breaker, clock, redactor, without_temperature, offered })
+        Ok(Self { label, choice, client, target, breaker, clock, redactor, without_temperature, offered })
     }
 
     fn offered(&self) -> MutexGuard<'_, Offered> {
@@ -106,7 +102,7 @@ impl Remote {
     }
 
     /// The tools in this model's form; made once for as long as they stay the same.
-    fn tools(&self, specs: &Specs) -> Arc<Vec<GenaiTool>> {
+    fn offer(&self, specs: &Specs) -> Arc<Offer> {
         let mut offered = self.offered();
         let same = |from: &Specs| std::ptr::eq(&**from, &**specs);
         if !offered.from.as_ref().is_some_and(same) {
@@ -120,10 +116,38 @@ impl Remote {
                     .with_description(spec.description.to_string())
                     .with_schema(schema::adapt(&spec.schema, self.choice.provider))
             });
-            offered.tools = Arc::new(tools.collect());
+            let tools: Vec<_> = tools.collect();
+            let options = self.options(&tools);
+            offered.offer = Arc::new(Offer { tools, options });
             offered.from = Some(specs.clone());
         }
-        offered.tools.clone()
+        offered.offer.clone()
+    }
+
+    fn options(&self, tools: &[GenaiTool]) -> ChatOptions {
+        let mut options = ChatOptions::default()
+            .with_capture_usage(true)
+            .with_capture_content(true)
+            .with_capture_tool_calls(true)
+            .with_capture_reasoning_content(true);
+        options.temperature = self.choice.temperature.filter(|_| !self.without_temperature.load(Ordering::Relaxed));
+        if speaks_openai(self.choice.provider) {
+            // Some names end in what would be taken for a wish about reasoning.
+            let mut body = json!({"model": self.choice.name});
+            if !tools.is_empty() {
+                body["tools"] = tools.iter().map(as_openai).collect();
+            }
+            options = options.with_extra_body(body);
+        } else if !self.choice.headers.is_empty() {
+            options = options.with_extra_headers(headers(&self.choice));
+        }
+        options
+    }
+
+    /// The tools that go with the messages: for OpenAI they are in the options, which spares two copies of all schemas
+    /// a request.
+    fn beside<'a>(&self, offer: &'a Offer) -> &'a [GenaiTool] {
+        if speaks_openai(self.choice.provider) { &[] } else { &offer.tools }
     }
 
     /// Does not offer these tools any more.
@@ -148,10 +172,11 @@ impl Remote {
         let mut delays =
             ExponentialBuilder::default().with_min_delay(FIRST_DELAY).with_max_times(RETRIES).with_jitter().build();
         loop {
-            let tools = self.tools(prompt.tools);
-            let request = prompt::request(prompt, &self.label, tools.to_vec());
+            let offer = self.offer(prompt.tools);
+            let tools = &offer.tools;
+            let request = prompt::request(prompt, &self.label, self.beside(&offer).to_vec());
             let began = std::time::Instant::now();
-            let fault = match self.first(request, &tools, until).await {
+            let fault = match self.first(request, &offer, until).await {
                 Ok((first, rest)) if !is_empty(&first) || !prompt.steps.is_empty() => {
                     log::model_called(&self.choice, prompt::length(prompt), began);
                     attempt.answered = true;
@@ -162,7 +187,10 @@ impl Remote {
             };
             log::model_failed(&self.choice, &fault.message);
             let wait = match fault.remedy {
-                Remedy::WithoutTemperature if !self.without_temperature.swap(true, Ordering::Relaxed) => continue,
+                Remedy::WithoutTemperature if !self.without_temperature.swap(true, Ordering::Relaxed) => {
+                    self.offered().from = None;
+                    continue;
+                }
                 Remedy::WithoutTool(tool) if tools.iter().any(|offered| offered.name.as_str() == tool) => {
                     self.set_aside(&[tool], &fault.message);
                     continue;
@@ -203,15 +231,11 @@ impl Remote {
     async fn first(
         &self,
         request: ChatRequest,
-        tools: &[GenaiTool],
+        offer: &Offer,
         until: Instant,
     ) -> Result<(ChatStreamEvent, ChatStream), Fault> {
-        let fault = |error: &genai::Error| self.fault(error, tools);
-        let mut options = self.options.clone();
-        if self.without_temperature.load(Ordering::Relaxed) {
-            options.temperature = None;
-        }
-        let ask = self.client.exec_chat_stream(self.target.clone(), request, Some(&options));
+        let fault = |error: &genai::Error| self.fault(error, &offer.tools);
+        let ask = self.client.exec_chat_stream(self.target.clone(), request, Some(&offer.options));
         let mut rest = ask.await.map_err(|error| fault(&error))?.stream;
         loop {
             let event = tokio::time::timeout_at(until, rest.next()).await.map_err(|_| Fault::late())?;
@@ -286,6 +310,7 @@ impl Remote {
         let usage = end.captured_usage.as_ref().map(usage).unwrap_or_default();
         log::model_result(&self.choice, opened.said, usage);
         opened.attempt.succeeded();
+        linger(opened.rest);
         let mut deltas = Vec::new();
         if usage != Usage::default() {
             deltas.push(Ok(Delta::Usage(usage)));
@@ -304,6 +329,15 @@ impl Remote {
         deltas.push(Ok(Delta::Memo(Memo(Arc::new(kept)))));
         deltas
     }
+}
+
+/// The end of a body may come after its last event, and only a connection that has seen it can be used again. The HTTP
+/// client reads on by itself as long as somebody could still want the rest.
+fn linger(rest: ChatStream) {
+    tokio::spawn(async move {
+        tokio::time::sleep(LINGER).await;
+        drop(rest);
+    });
 }
 
 /// A reply that has begun.
@@ -367,6 +401,13 @@ fn usage(usage: &genai::chat::Usage) -> Usage {
         output: count(usage.completion_tokens),
         reasoning: count(details.and_then(|details| details.reasoning_tokens)),
     }
+}
+
+fn as_openai(tool: &GenaiTool) -> Value {
+    let function = json!({
+        "name": tool.name.as_str(), "description": tool.description, "parameters": tool.schema, "strict": false,
+    });
+    json!({"type": "function", "function": function})
 }
 
 fn speaks_openai(provider: Provider) -> bool {

@@ -199,10 +199,11 @@ impl Task {
         }
     }
 
-    /// The whole answer, as it is kept for its key.
+    /// The whole answer, as it is kept for its key; a stream without one has been told already.
     fn reply(&self, result: &AgentResult) -> Reply {
         let told = self.told(result);
         let body = match self.turn.form {
+            Form::Stream if self.turn.key.is_none() => String::new(),
             Form::Stream => {
                 let done = sse::done(self.live.count() + 1, &told).unwrap_or_default();
                 format!("{}{done}", self.live.everything())

@@ -1,7 +1,7 @@
 //! A provider of a language model to try things with by hand and to measure against: adds what it is told to add, and
 //! repeats everything else.
 //!
-//! `cargo run -p testkit --bin llm -- --listen 127.0.0.1:9000 [--delay-ms 300]`
+//! `cargo run -p testkit --bin llm -- --listen 127.0.0.1:9000 [--delay-ms 300] [--gap-ms 5]`
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for developers; it says where it is")]
 
@@ -15,11 +15,12 @@ use testkit::llm::{Entry, Llm, Reply, Request};
 async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let after = |name: &str| arguments.iter().skip_while(|argument| *argument != name).nth(1);
-    let delay = Duration::from_millis(after("--delay-ms").map_or(0, |delay| delay.parse().unwrap()));
+    let milliseconds = |name| Duration::from_millis(after(name).map_or(0, |count| count.parse().unwrap()));
+    let (delay, gap) = (milliseconds("--delay-ms"), milliseconds("--gap-ms"));
     let llm = Llm::start_on(after("--listen").map_or("127.0.0.1:0", String::as_str)).await;
     llm.forget();
     let done = Reply::text("Done, it is on your list.");
-    llm.decide(move |request| reply(request, &done).delayed(delay));
+    llm.decide(move |request| reply(request, &done).delayed(delay).slowly(gap));
     println!("model: {}", llm.url());
     tokio::signal::ctrl_c().await.unwrap();
 }
