@@ -132,7 +132,8 @@ async fn every_table_is_in_it(bench: Bench) {
             sqlx::query_as::<_, (String, String)>(sql).fetch_all(&mut conn).await.unwrap()
         }
     };
-    there.retain(|(table, _)| table != "schema_steps");
+    // Whose turn it is says nothing any more when a backup is read again.
+    there.retain(|(table, _)| !["schema_steps", "turns"].contains(&table.as_str()));
     known.sort();
     there.sort();
     assert_eq!(known, there);
