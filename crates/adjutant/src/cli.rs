@@ -1,8 +1,12 @@
 //! The command line: every command and flag, with the words of its help.
 
+mod agents;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use agents::{Agents, Executions, NewAgent, Run};
 
 /// Runs AI agents for people: tasks and reminders in plain language, command-line agents under supervision.
 #[derive(Debug, Parser)]
@@ -58,6 +62,14 @@ pub(crate) enum Command {
     /// Tasks from the shell
     #[command(subcommand)]
     Tasks(Tasks),
+    /// Agents: what can be run, and how
+    #[command(subcommand)]
+    Agents(Agents),
+    /// Run an agent and print what it says
+    Run(Run),
+    /// What agents were asked, and what came of it
+    #[command(subcommand)]
+    Executions(Executions),
     /// Serve the tools to an MCP client on standard input and output
     Mcp {
         /// Whose tasks they work on [default: the local user's, or the token's]

@@ -9,12 +9,15 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::http::request::Builder;
 use axum::http::{Request, header};
 use http_body_util::BodyExt;
 use reqwest::Method;
 use serde_json::Value;
+use server::App;
 use server::app::Equipment;
 use store::lock::Lock;
+use supervisor::Supervisor;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::io::ReaderStream;
 use tower::ServiceExt;
@@ -29,6 +32,8 @@ use crate::{commands, output};
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a message waits for MCP servers to start.
 const SERVERS_PATIENCE: Duration = Duration::from_secs(60);
+/// A stream of events that says nothing for so long, not even that it is alive, is broken.
+const SILENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client {
     door: Door,
@@ -44,6 +49,7 @@ enum Door {
     /// The lock keeps a server from starting meanwhile.
     Here {
         router: Router,
+        app: App,
         _lock: Lock,
     },
 }
@@ -53,12 +59,18 @@ pub(crate) struct EventStream {
     body: Body,
     events: Events,
     ready: VecDeque<Event>,
+    patience: Duration,
 }
 
 impl EventStream {
+    fn new(body: Body, patience: Duration) -> Self {
+        Self { body, events: Events::default(), ready: VecDeque::new(), patience }
+    }
+
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Event>> {
         while self.ready.is_empty() {
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            let frame = tokio::time::timeout(self.patience, self.body.frame()).await;
+            let Some(frame) = frame.context("the server has fallen silent")? else { return Ok(None) };
             if let Ok(bytes) = frame.context("the server's answer was cut off")?.into_data() {
                 self.ready.extend(self.events.take(&bytes));
             }
@@ -129,7 +141,24 @@ impl Client {
     /// The events that the answer consists of, as they come.
     pub(crate) async fn events(&self, path: &str, body: &Value) -> anyhow::Result<EventStream> {
         let body = self.exchange(Method::POST, path, Some(Body::from(body.to_string()))).await?;
-        Ok(EventStream { body, events: Events::default(), ready: VecDeque::new() })
+        Ok(EventStream::new(body, Duration::MAX))
+    }
+
+    /// The events at this path, behind the one with this id.
+    pub(crate) async fn follow(&self, path: &str, after: Option<&str>) -> anyhow::Result<EventStream> {
+        let mut request = Request::builder().method(Method::GET);
+        if let Some(after) = after {
+            request = request.header("last-event-id", after);
+        }
+        Ok(EventStream::new(self.exchange_as(request, path, None).await?, SILENCE))
+    }
+
+    /// Who runs agents where no server does.
+    pub(crate) fn supervisor(&self) -> Option<&Supervisor> {
+        match &self.door {
+            Door::Remote { .. } => None,
+            Door::Here { app, .. } => Some(app.supervisor()),
+        }
     }
 
     /// Sends a file, however large.
@@ -155,7 +184,10 @@ impl Client {
 
     /// An answer other than a success is an [`Exit`] with the server's sentence; with `--json` its body is printed too.
     async fn exchange(&self, method: Method, path: &str, body: Option<Body>) -> anyhow::Result<Body> {
-        let mut request = Request::builder().method(method);
+        self.exchange_as(Request::builder().method(method), path, body).await
+    }
+
+    async fn exchange_as(&self, mut request: Builder, path: &str, body: Option<Body>) -> anyhow::Result<Body> {
         if let Some(token) = &self.token {
             request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         }
@@ -184,7 +216,8 @@ impl Client {
         }
         let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let detail = problem["detail"].as_str().map_or_else(|| format!("the server answered {status}"), str::to_owned);
-        Err(Exit::new(Code::of_status(status.as_u16()), detail).into())
+        let kind = problem["type"].as_str().and_then(|kind| kind.rsplit(':').next()).unwrap_or_default();
+        Err(Exit::new(Code::of_problem(status.as_u16(), kind), detail).into())
     }
 }
 
@@ -250,7 +283,7 @@ fn own(config: &Config, global: &Global) -> server::Settings {
 
 async fn here(config: &Config, settings: server::Settings, equipment: Equipment, lock: Lock) -> anyhow::Result<Door> {
     let app = wire::app(config, settings, equipment).await?;
-    Ok(Door::Here { router: server::router(app), _lock: lock })
+    Ok(Door::Here { router: server::router(app.clone()), app, _lock: lock })
 }
 
 /// A file to send.

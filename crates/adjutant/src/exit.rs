@@ -20,15 +20,18 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// What an HTTP status means for a script.
-    pub(crate) fn of_status(status: u16) -> Self {
-        match status {
-            401 | 403 => Self::NotAuthorised,
-            404 => Self::NotFound,
-            409 => Self::Busy,
-            413 | 429 => Self::Refused,
-            400..500 => Self::Usage,
-            504 => Self::Timeout,
+    /// What an HTTP status, with the kind of problem that its body names, means for a script.
+    pub(crate) fn of_problem(status: u16, kind: &str) -> Self {
+        match (status, kind) {
+            (401 | 403, _) => Self::NotAuthorised,
+            (404, _) => Self::NotFound,
+            // A full queue is worth another try, a limit is not.
+            (429, "busy") => Self::Busy,
+            (409, "configured" | "built-in" | "disabled" | "taken" | "state" | "not-kept") => Self::Refused,
+            (409, _) => Self::Busy,
+            (413 | 429, _) => Self::Refused,
+            (400..500, _) => Self::Usage,
+            (504, _) => Self::Timeout,
             _ => Self::Failed,
         }
     }
@@ -66,5 +69,29 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Code {
         Some(store::Error::Unavailable(_)) => Code::Unreachable,
         Some(store::Error::NotFound) => Code::NotFound,
         _ => Code::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_busy_and_what_will_not_is_refused() {
+        for (status, kind, code) in [
+            (429, "busy", Code::Busy),
+            (429, "rate-limit", Code::Refused),
+            (409, "idempotency-key-busy", Code::Busy),
+            (409, "configured", Code::Refused),
+            (409, "state", Code::Refused),
+            (403, "forbidden", Code::NotAuthorised),
+            (404, "not-found", Code::NotFound),
+            (413, "too-large", Code::Refused),
+            (422, "validation", Code::Usage),
+            (504, "timeout", Code::Timeout),
+            (500, "internal", Code::Failed),
+        ] {
+            assert_eq!(Code::of_problem(status, kind), code, "{status} {kind}");
+        }
     }
 }

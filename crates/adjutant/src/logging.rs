@@ -2,11 +2,13 @@
 //!
 //! Every line passes the redactor before it is written.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{IsTerminal, Write as _};
+use std::sync::Arc;
 
 use model::redact::redact;
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -52,9 +54,7 @@ fn targets(level: LevelFilter) -> Targets {
     let ours = ["adjutant", "assistant", "model", "server", "store", "tools"].map(|part| (part, level));
     // It warns of what clients do wrong, in their words.
     let mcp = ("rmcp", level.min(LevelFilter::ERROR));
-    // It repeats what providers answer, which may be a key; what matters of it is logged by us.
-    let models = ("genai", LevelFilter::OFF);
-    Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp, models])
+    Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp])
 }
 
 /// A panic becomes one entry like any other, instead of lines that no program can read.
@@ -89,7 +89,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::default();
+        let mut fields = Fields { text: self.text, ..Fields::default() };
         event.record(&mut fields);
         let mut about = About::default();
         for span in context.event_scope(event).into_iter().flatten() {
@@ -99,7 +99,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
         }
         let level = level_name(*event.metadata().level());
         let now = format!("{:.3}", model::Clock::system().now());
-        let line = if self.text { fields.text(&now, level, &about) } else { fields.json(&now, level, about) };
+        let line = if self.text { fields.line(&now, level, &about) } else { fields.json(&now, level, &about) };
         // A log that cannot be written has nowhere to complain.
         let _ = std::io::stderr().lock().write_all(redact(&line).as_bytes());
     }
@@ -118,9 +118,9 @@ fn level_name(level: Level) -> &'static str {
 /// What a span says about the request that its events belong to.
 #[derive(Clone, Default)]
 struct About {
-    request_id: Option<String>,
-    user_id: Option<String>,
-    conversation_id: Option<String>,
+    request_id: Option<Arc<str>>,
+    user_id: Option<Arc<str>>,
+    conversation_id: Option<Arc<str>>,
 }
 
 impl About {
@@ -131,11 +131,11 @@ impl About {
         self.conversation_id = self.conversation_id.take().or_else(|| outer.conversation_id.clone());
     }
 
-    fn set(&mut self, name: &str, value: String) {
+    fn set(&mut self, name: &str, value: impl FnOnce() -> Arc<str>) {
         match name {
-            "request_id" => self.request_id = Some(value),
-            "user_id" => self.user_id = Some(value),
-            "conversation_id" => self.conversation_id = Some(value),
+            "request_id" => self.request_id = Some(value()),
+            "user_id" => self.user_id = Some(value()),
+            "conversation_id" => self.conversation_id = Some(value()),
             _ => {}
         }
     }
@@ -143,53 +143,51 @@ impl About {
 
 impl Visit for About {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.set(field.name(), value.to_owned());
+        self.set(field.name(), || value.into());
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.set(field.name(), format!("{value:?}"));
+        self.set(field.name(), || format!("{value:?}").into());
     }
 }
 
-/// The fields of one entry. A name that ends in `.json` holds JSON as text.
+/// The fields of one entry, written down as they are read: many are, in every request. A name that ends in `.json` holds
+/// JSON as text.
 #[derive(Default)]
 struct Fields {
+    /// For people, and not as JSON.
+    text: bool,
     event: Option<String>,
     duration_ms: Option<u64>,
-    details: Map<String, Value>,
+    /// For people it comes first.
+    message: Option<String>,
+    details: Vec<u8>,
 }
 
 impl Fields {
-    fn json(self, now: &str, level: &str, about: About) -> String {
-        let mut entry = Map::new();
-        let mut put = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                entry.insert(name.to_owned(), value);
-            }
-        };
-        put("timestamp", Some(now.into()));
-        put("level", Some(level.into()));
-        put("request_id", about.request_id.map(Value::from));
-        put("event", Some(self.event.unwrap_or_else(|| "message".to_owned()).into()));
-        put("duration_ms", self.duration_ms.map(Value::from));
-        put("details", Some(self.details.into()));
-        put("user_id", about.user_id.map(Value::from));
-        put("conversation_id", about.conversation_id.map(Value::from));
-        format!("{}\n", Value::Object(entry))
+    fn json(&self, now: &str, level: &str, about: &About) -> String {
+        let mut line = Vec::with_capacity(self.details.len() + 320);
+        member(&mut line, "timestamp", now);
+        member(&mut line, "level", level);
+        optional(&mut line, "request_id", about.request_id.as_deref());
+        member(&mut line, "event", self.event.as_deref().unwrap_or("message"));
+        optional(&mut line, "duration_ms", self.duration_ms.as_ref());
+        line.extend_from_slice(b",\"details\":{");
+        line.extend_from_slice(self.details.strip_prefix(b"{").unwrap_or_default());
+        line.push(b'}');
+        optional(&mut line, "user_id", about.user_id.as_deref());
+        optional(&mut line, "conversation_id", about.conversation_id.as_deref());
+        line.extend_from_slice(b"}\n");
+        String::from_utf8_lossy(&line).into_owned()
     }
 
-    fn text(self, now: &str, level: &str, about: &About) -> String {
+    fn line(&self, now: &str, level: &str, about: &About) -> String {
         let mut line = format!("{now} {level:7}");
-        for part in [self.event.as_deref(), self.details.get("message").and_then(Value::as_str)].into_iter().flatten() {
+        for part in [&self.event, &self.message].into_iter().flatten() {
             line.push(' ');
             line.push_str(part);
         }
-        for (name, value) in self.details.iter().filter(|(name, _)| *name != "message") {
-            let _ = match value {
-                Value::String(text) => write!(line, " {name}={text}"),
-                other => write!(line, " {name}={other}"),
-            };
-        }
+        line.push_str(&String::from_utf8_lossy(&self.details));
         if let Some(id) = &about.request_id {
             let _ = write!(line, " [{id}]");
         }
@@ -200,43 +198,72 @@ impl Fields {
         line
     }
 
-    fn put(&mut self, field: &Field, value: Value) {
-        match (field.name(), value) {
-            ("event", Value::String(event)) => self.event = Some(event),
-            ("duration_ms", value) => self.duration_ms = value.as_u64(),
-            (name, value) => match (name.strip_suffix(".json"), value.as_str()) {
-                (Some(name), Some(json)) => {
-                    let parsed = serde_json::from_str(json).unwrap_or_else(|_| json.into());
-                    self.details.insert(name.to_owned(), parsed);
-                }
-                _ => drop(self.details.insert(name.to_owned(), value)),
-            },
+    fn put(&mut self, name: &str, value: &(impl Serialize + Display + ?Sized)) {
+        if self.text {
+            // Writing to memory does not fail.
+            let _ = write!(self.details, " {name}={value}");
+        } else {
+            member(&mut self.details, name, value);
         }
+    }
+
+    fn put_text(&mut self, field: &Field, text: &str) {
+        match (field.name(), field.name().strip_suffix(".json")) {
+            ("event", _) => self.event = Some(text.to_owned()),
+            ("message", _) if self.text => self.message = Some(text.to_owned()),
+            (_, Some(name)) => match serde_json::from_str::<&RawValue>(text) {
+                // An entry is one line.
+                Ok(json) if !text.contains('\n') => self.put(name, json),
+                _ => self.put(name, text),
+            },
+            (name, None) => self.put(name, text),
+        }
+    }
+}
+
+/// Adds to an object that is open; the first opens it.
+fn member(object: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) {
+    object.push(if object.is_empty() { b'{' } else { b',' });
+    // Writing to memory does not fail, and nothing that is logged cannot be written.
+    let _ = serde_json::to_writer(&mut *object, name);
+    object.push(b':');
+    let _ = serde_json::to_writer(object, value);
+}
+
+fn optional(object: &mut Vec<u8>, name: &str, value: Option<&(impl Serialize + ?Sized)>) {
+    if let Some(value) = value {
+        member(object, name, value);
     }
 }
 
 impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, value.into());
+        self.put_text(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value.into());
+        self.put(field.name(), &value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.put(field, value.into());
+        match (field.name(), u64::try_from(value)) {
+            ("duration_ms", Ok(value)) => self.duration_ms = Some(value),
+            (name, _) => self.put(name, &value),
+        }
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value.into());
+        match field.name() {
+            "duration_ms" => self.duration_ms = Some(value),
+            name => self.put(name, &value),
+        }
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.put(field, value.into());
+        self.put(field.name(), &value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.put(field, format!("{value:?}").into());
+        self.put_text(field, &format!("{value:?}"));
     }
 }

@@ -21,6 +21,10 @@ use cli::{Cli, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Before anything else: this program is also the guardian of the agents it runs.
+    if let Some(code) = supervisor::guardian::intercept() {
+        return code;
+    }
     // What people wrote down for themselves is not for other accounts of the machine.
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
     // Fails only where a provider is installed already, which is as good.
@@ -41,6 +45,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve { listen } => commands::serve::run(&global, listen.as_deref()),
         Command::Config(command) => commands::config::run(&global, &command),
         Command::Chat { message, conversation } => commands::chat::run(&global, message, conversation.as_deref()),
+        Command::Run(order) => commands::run::run(&global, &order),
+        Command::Executions(command) => commands::executions::run(&global, command),
         Command::Mcp { user } => commands::mcp::run(&global, user.as_deref()),
         Command::Understand { text, now } => commands::understand::run(&global, now.as_deref(), text.as_deref()),
         Command::Completions { shell } => commands::manual::completions(shell),

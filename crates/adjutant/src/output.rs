@@ -14,9 +14,19 @@ pub(crate) fn say(line: &str) -> anyhow::Result<()> {
 
 /// Data as it is.
 pub(crate) fn put(bytes: &[u8]) -> anyhow::Result<()> {
+    if try_put(bytes)? { Ok(()) } else { std::process::exit(0) }
+}
+
+/// Data as it is; whether somebody still reads it.
+pub(crate) fn try_put(bytes: &[u8]) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
-    if has_gone(written)? { std::process::exit(0) } else { Ok(()) }
+    Ok(!has_gone(written)?)
+}
+
+/// What somebody else said beside the data, as it is.
+pub(crate) fn put_err(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
 }
 
 /// Whether nobody reads standard output any more.
@@ -34,8 +44,8 @@ pub(crate) fn note(line: &str) {
 
 /// Something that goes on, for whoever watches.
 pub(crate) fn aside(text: &str) {
-    let _ =
-        if colours() { writeln!(io::stderr(), "\x1b[2m· {text}\x1b[0m") } else { writeln!(io::stderr(), "· {text}") };
+    let dim = io::stderr().is_terminal() && colours();
+    let _ = if dim { writeln!(io::stderr(), "\x1b[2m· {text}\x1b[0m") } else { writeln!(io::stderr(), "· {text}") };
 }
 
 pub(crate) fn complain(message: &str) {

@@ -6,6 +6,8 @@ pub(crate) struct Event {
     /// `message` where the stream does not say.
     pub(crate) name: String,
     pub(crate) data: String,
+    /// With which the stream can be taken up again behind it.
+    pub(crate) id: Option<String>,
 }
 
 /// What has arrived of the event that is not whole yet.
@@ -14,6 +16,7 @@ pub(crate) struct Events {
     line: Vec<u8>,
     name: Option<String>,
     data: Option<String>,
+    id: Option<String>,
 }
 
 impl Events {
@@ -33,13 +36,15 @@ impl Events {
     fn end_line(&mut self, line: &str) -> Option<Event> {
         if line.is_empty() {
             let name = self.name.take().unwrap_or_else(|| "message".to_owned());
-            return self.data.take().filter(|data| !data.trim().is_empty()).map(|data| Event { name, data });
+            let id = self.id.take();
+            return self.data.take().filter(|data| !data.trim().is_empty()).map(|data| Event { name, data, id });
         }
         let (field, value) = line.split_once(':')?;
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => self.name = Some(value.to_owned()),
             "data" => self.add(value),
+            "id" => self.id = Some(value.to_owned()),
             _ => {}
         }
         None
@@ -62,10 +67,13 @@ mod tests {
 
     #[test]
     fn events_are_whole_however_their_bytes_arrive() {
-        let stream =
-            "id: 0\nretry: 3000\ndata: \n\n: still here\n\ndata: {\"a\":\"ü\"}\r\n\r\nevent: done\ndata:{\ndata: }\n\n";
-        let event = |name: &str, data: &str| Event { name: name.to_owned(), data: data.to_owned() };
-        let expected = [event("message", "{\"a\":\"ü\"}"), event("done", "{\n}")];
+        let stream = "id: 0\nretry: 3000\ndata: \n\n: still here\n\ndata: {\"a\":\"ü\"}\r\n\r\nid: 7\nevent: done\ndata:{\ndata: }\n\n";
+        let event = |id: Option<&str>, name: &str, data: &str| Event {
+            name: name.to_owned(),
+            data: data.to_owned(),
+            id: id.map(str::to_owned),
+        };
+        let expected = [event(None, "message", "{\"a\":\"ü\"}"), event(Some("7"), "done", "{\n}")];
         for size in [1, 2, 3, 7, stream.len()] {
             let mut events = Events::default();
             let found: Vec<_> = stream.as_bytes().chunks(size).flat_map(|chunk| events.take(chunk)).collect();

@@ -13,6 +13,7 @@ use server::App;
 use server::app::Equipment;
 use store::Store;
 use store::lock::Lock;
+use supervisor::Supervisor;
 use tokio::runtime::{Builder, Runtime};
 use tools::foreign::Servers;
 
@@ -24,13 +25,18 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 /// For commands that make a few requests and end. Its one thread listens for Ctrl-C, also while the command waits for
 /// an answer at the keyboard.
 pub(crate) fn small_runtime() -> anyhow::Result<Runtime> {
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().context("failed to start")?;
+    let runtime = own_runtime()?;
     runtime.spawn(async {
         if tokio::signal::ctrl_c().await.is_ok() {
             std::process::exit(Code::Interrupted as i32);
         }
     });
     Ok(runtime)
+}
+
+/// For commands that decide themselves what Ctrl-C means.
+pub(crate) fn own_runtime() -> anyhow::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().context("failed to start")
 }
 
 /// The lock of the data directory, for which a short command of somebody else is waited.
@@ -51,10 +57,22 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build().context("failed to start")
 }
 
-/// The application on the configured database. Whoever calls this holds the lock of the data directory.
+/// The application on the configured database. Whoever calls this holds the lock of the data directory. Nothing is run
+/// before the supervisor is told to work.
 pub(crate) async fn app(config: &Config, settings: server::Settings, equipment: Equipment) -> anyhow::Result<App> {
     let store = Store::open(&config.location(), config.durability).await.context("failed to open the database")?;
-    let app = App::new(store, Clock::system(), settings, equipment);
+    let supervisor = Supervisor::new(supervisor::Options {
+        store,
+        clock: Clock::system(),
+        data_dir: config.data_dir.clone(),
+        variables: Arc::new(|name| std::env::var(name).ok()),
+        admission: config.admission.clone(),
+        agents: config.agents.clone(),
+        built_in: Vec::new(),
+        guardian: supervisor::guardian::Options::default(),
+    });
+    supervisor.refresh().await?;
+    let app = App::new(supervisor, settings, equipment);
     app.refresh_revocations().await?;
     Ok(app)
 }

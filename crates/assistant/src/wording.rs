@@ -314,6 +314,26 @@ pub(crate) fn out_of_scope() -> String {
     format!("I'm afraid I can't help with that. {}", capabilities())
 }
 
+pub(crate) fn agent_started(name: &str) -> String {
+    format!("Okay! I've set '{name}' to work.")
+}
+
+/// Whom the user can have run, and who is at work.
+pub(crate) fn agents(agents: &[Value]) -> String {
+    if agents.is_empty() {
+        return "There are no agents that you can run.".to_owned();
+    }
+    let line = |(n, agent): (usize, &Value)| {
+        let name = agent["name"].as_str().unwrap_or_default();
+        let about = agent["description"].as_str().filter(|about| !about.is_empty());
+        let about = about.map(|about| format!(": {about}")).unwrap_or_default();
+        let busy = if agent["running"].as_i64() > Some(0) { " (at work)" } else { "" };
+        format!("{}. {name}{busy}{about}", n + 1)
+    };
+    let lines: Vec<_> = agents.iter().take(SHOWN).enumerate().map(line).collect();
+    format!("You can have these agents do something:\n{}", lines.join("\n"))
+}
+
 /// S1's system error.
 pub fn trouble() -> &'static str {
     "I'm having a bit of trouble right now. Please try again."

@@ -4,18 +4,22 @@
 //! Pure: nothing here waits, reads a file, opens a socket or takes the time by itself. A value of one of these types
 //! is valid; what comes from outside is a draft until its `check` has said so, with every violation at once.
 
+pub mod agent;
 pub mod breaker;
 pub mod clock;
 pub mod conversation;
 pub mod due;
+pub mod execution;
 pub mod invalid;
 pub mod json;
 pub mod recurrence;
 pub mod redact;
 pub mod reminder;
+pub mod session;
 pub mod task;
 pub mod text;
 pub mod user;
+mod words;
 
 pub use clock::Clock;
 pub use invalid::{Invalid, Violation};

@@ -12,20 +12,23 @@ mod pem;
 mod prose;
 mod scan;
 mod shapes;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod urls;
 mod values;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::{Arc, LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Match};
 use serde_json::Value;
 
 use known::Known;
-use scan::Scan;
-use shapes::Shape;
+use scan::{Scan, State};
+use shapes::{Rule, Shape};
+pub use stream::Stream;
 
 /// What stands in the text in place of whatever was found.
 pub const MARK: &str = "[redacted]";
@@ -41,6 +44,11 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 /// [`redact`] for every text in a JSON value, and for what its names give away.
 pub fn redact_json(value: &mut Value) {
     EVERYTHING.json(value);
+}
+
+/// Whether the name of a variable, field or flag says that its value is secret.
+pub fn sounds_secret(name: &str) -> bool {
+    names::is_secret(name)
 }
 
 /// Which kinds of things are looked for.
@@ -122,6 +130,18 @@ impl Redactor {
         }
     }
 
+    /// Redacts what comes in pieces, such as the output of a process.
+    pub fn stream(&self) -> Stream {
+        Stream::new(self.clone(), false)
+    }
+
+    /// [`Redactor::stream`] for what may begin in the middle of a private key: the last lines of a long output.
+    /// Lines of a key before its END are hidden although their BEGIN is missing. The cut must be at a line's end: of a
+    /// secret that was cut itself, on one line or a known value of many, the rest is not recognized.
+    pub fn stream_from_middle(&self) -> Stream {
+        Stream::new(self.clone(), true)
+    }
+
     /// Redacts every string in the value, wholly where it stands under a key, or after a flag such as `--password`,
     /// whose name says that it is secret. Keys, numbers and structure are kept.
     pub fn json(&self, value: &mut Value) {
@@ -155,22 +175,38 @@ impl Redactor {
     }
 
     fn scanned<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut scan = Scan::new(text);
+        let ended = Cell::new(false);
+        let mut scan = Scan::new(text, State::default(), &ended);
         for hit in self.finder.find_overlapping_iter(text) {
-            if !scan.reaches(hit.start()) {
-                continue;
-            }
-            match self.triggers[hit.pattern()] {
-                Trigger::Shape(shape) => shapes::hide(&mut scan, shape, hit.start()),
-                Trigger::Jwt => jwt::hide(&mut scan, hit.start()),
-                Trigger::Name => pairs::hide(&mut scan, hit.range()),
-                Trigger::Bearer => pairs::hide_bearer(&mut scan, hit.range()),
-                Trigger::Pem => pem::hide(&mut scan, hit.start()),
-                Trigger::Url => urls::hide(&mut scan, hit.end(), self.what.secrets),
-                Trigger::Email => emails::hide(&mut scan, hit.start()),
+            self.look(&mut scan, hit);
+        }
+        scan::without(text, &scan.finish())
+    }
+
+    /// Hides what the literal gives away.
+    fn look(&self, scan: &mut Scan, hit: Match) {
+        let trigger = self.triggers[hit.pattern()];
+        if scan.reaches(hit.start()) || matches!(trigger, Trigger::Pem) {
+            match trigger {
+                Trigger::Shape(shape) => shapes::hide(scan, shape, hit.start()),
+                Trigger::Jwt => jwt::hide(scan, hit.start()),
+                Trigger::Name => pairs::hide(scan, hit.range()),
+                Trigger::Bearer => pairs::hide_bearer(scan, hit.range()),
+                Trigger::Pem => pem::hide(scan, hit.start()),
+                Trigger::Url => urls::hide(scan, hit.end(), self.what.secrets),
+                Trigger::Email => emails::hide(scan, hit.start()),
             }
         }
-        scan.finish()
+    }
+
+    /// Where what the literal gives away may begin at the earliest, however the text goes on.
+    fn least_start(&self, scan: &Scan, hit: Match) -> usize {
+        match self.triggers[hit.pattern()] {
+            Trigger::Shape(Shape { rule: Rule::After, .. }) | Trigger::Bearer | Trigger::Url => hit.end(),
+            Trigger::Shape(_) | Trigger::Jwt | Trigger::Pem => hit.start(),
+            Trigger::Name => pairs::least_start(scan, hit.range()),
+            Trigger::Email => emails::least_start(scan, hit.start()),
+        }
     }
 }
 

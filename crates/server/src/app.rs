@@ -7,6 +7,7 @@ use assistant::Models;
 use model::Clock;
 use secrecy::ExposeSecret;
 use store::Store;
+use supervisor::Supervisor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tools::Tools;
@@ -25,8 +26,7 @@ use crate::metrics::Metrics;
 pub struct App(Arc<Inner>);
 
 struct Inner {
-    store: Store,
-    clock: Clock,
+    supervisor: Supervisor,
     turns: Turns,
     tasks: TaskTracker,
     metrics: Metrics,
@@ -62,30 +62,31 @@ impl From<Models> for Equipment {
 }
 
 impl InForce {
-    fn new(settings: Settings, equipment: Equipment, clock: &Clock, before: Option<&Self>) -> Self {
+    fn new(settings: Settings, equipment: Equipment, supervisor: &Supervisor, before: Option<&Self>) -> Self {
         let Equipment { models, servers } = equipment;
         let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
         let tools = Tools {
-            clock: clock.clone(),
+            clock: supervisor.clock().clone(),
             limits: settings.tasks,
             names: settings.tool_names,
             confirm: settings.confirm,
             servers,
+            supervisor: Some(supervisor.clone()),
         };
         Self { settings, models, tools, verifier, limiter }
     }
 }
 
 impl App {
-    pub fn new(store: Store, clock: Clock, settings: Settings, equipment: impl Into<Equipment>) -> Self {
-        let in_force = InForce::new(settings, equipment.into(), &clock, None);
+    /// Works on the supervisor's store, by its clock.
+    pub fn new(supervisor: Supervisor, settings: Settings, equipment: impl Into<Equipment>) -> Self {
+        let in_force = InForce::new(settings, equipment.into(), &supervisor, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
-        let mcp = Door::new(store.clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
+        let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         Self(Arc::new(Inner {
-            store,
-            clock,
+            supervisor,
             turns: Turns::default(),
             tasks: TaskTracker::new(),
             metrics: Metrics::default(),
@@ -98,11 +99,16 @@ impl App {
     }
 
     pub fn store(&self) -> &Store {
-        &self.0.store
+        self.0.supervisor.store()
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.0.clock
+        self.0.supervisor.clock()
+    }
+
+    /// What runs agents, whoever asks.
+    pub fn supervisor(&self) -> &Supervisor {
+        &self.0.supervisor
     }
 
     /// Work that goes on without the request that began it.
@@ -121,7 +127,7 @@ impl App {
 
     /// Puts new settings into force; requests under way end under the old ones.
     pub fn reload(&self, settings: Settings, equipment: impl Into<Equipment>) {
-        let next = Arc::new(InForce::new(settings, equipment.into(), self.clock(), Some(&self.in_force())));
+        let next = Arc::new(InForce::new(settings, equipment.into(), self.supervisor(), Some(&self.in_force())));
         *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 

@@ -104,6 +104,13 @@ impl PathId for Uuid {
     }
 }
 
+/// An agent's: one that could not exist does not.
+impl PathId for String {
+    fn read(text: &str) -> Result<Self, Invalid> {
+        Ok(text.to_owned())
+    }
+}
+
 impl PathId for model::conversation::Id {
     fn read(text: &str) -> Result<Self, Invalid> {
         Self::from_str(text).map_err(|mut invalid| {

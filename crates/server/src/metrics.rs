@@ -35,6 +35,8 @@ pub(crate) struct Metrics {
     model_tokens: Family<ModelTokens, Counter>,
     breakers: Family<Service, Gauge>,
     mcp_servers: Family<Service, Gauge>,
+    executions_running: Gauge,
+    executions: Family<Ending, Counter>,
     waiting_writes: Gauge,
     uptime: Gauge,
 }
@@ -72,6 +74,11 @@ struct ModelCall {
 struct ModelTokens {
     model: String,
     kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ending {
+    status: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -146,6 +153,10 @@ impl Default for Metrics {
         registry.register("circuit_breaker_state", help, breakers.clone());
         let mcp_servers = Family::<Service, Gauge>::default();
         registry.register("mcp_server_ready", "MCP servers of others: 1 ready, 0 not", mcp_servers.clone());
+        let executions_running = Gauge::default();
+        registry.register("executions_running", "agents at work on this node", executions_running.clone());
+        let executions = Family::<Ending, Counter>::default();
+        registry.register("executions", "runs of agents that have ended on this node", executions.clone());
         let waiting_writes = Gauge::default();
         registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
         let uptime = Gauge::default();
@@ -160,6 +171,8 @@ impl Default for Metrics {
             model_tokens,
             breakers,
             mcp_servers,
+            executions_running,
+            executions,
             waiting_writes,
             uptime,
         }
@@ -178,7 +191,7 @@ impl Metrics {
         self.turns.get_or_create(&Outcome { success }).inc();
         for (name, success) in &ended.tools {
             // A model can invent a name; a counter for each would grow without bound.
-            let known = tools::catalog::of(names).iter().find(|spec| spec.name == *name);
+            let known = tools::catalog::ours(names, true).iter().find(|spec| spec.name == *name);
             let tool = known.map_or("other", |spec| &spec.name);
             self.tool_calls.get_or_create(&ToolCall { tool, success: *success }).inc();
         }
@@ -214,6 +227,11 @@ pub(crate) async fn metrics(Given(app): Given<App>) -> Result<impl IntoResponse,
     let metrics = app.metrics();
     metrics.waiting_writes.set(i64::try_from(app.store().waiting_writes()).unwrap_or(i64::MAX));
     metrics.uptime.set(i64::try_from(app.uptime().as_secs()).unwrap_or(i64::MAX));
+    metrics.executions_running.set(i64::try_from(app.supervisor().running()).unwrap_or(i64::MAX));
+    for (status, count) in app.supervisor().ended() {
+        let counter = metrics.executions.get_or_create(&Ending { status: status.as_str() });
+        counter.inc_by(count.saturating_sub(counter.get()));
+    }
     for model in app.in_force().models.iter() {
         if let Some(health) = model.health() {
             metrics.set_breaker(model.name(), health.breaker.state);

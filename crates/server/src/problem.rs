@@ -87,7 +87,7 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a valid token is required")
     }
 
-    pub(crate) fn forbidden(detail: &'static str) -> Self {
+    pub(crate) fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
@@ -136,6 +136,26 @@ impl From<Invalid> for Problem {
     }
 }
 
+impl From<supervisor::Refused> for Problem {
+    fn from(refused: supervisor::Refused) -> Self {
+        use supervisor::Refused;
+        match refused {
+            Refused::NoAgent => Self::not_found("agent"),
+            Refused::Disabled(_) => Self::new(StatusCode::CONFLICT, "disabled", refused.to_string()),
+            Refused::Forbidden(why) => Self::forbidden(why),
+            Refused::TooLarge { limit } => {
+                let detail = format!("the input must have at most {limit} bytes");
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+            }
+            Refused::Invalid(invalid) => invalid.into(),
+            Refused::Broken(cause) => Self::internal(cause),
+        }
+    }
+}
+
+/// Seconds after which a place may have become free.
+const BUSY_RETRY: u64 = 5;
+
 impl From<store::Error> for Problem {
     fn from(error: store::Error) -> Self {
         match error {
@@ -146,6 +166,12 @@ impl From<store::Error> for Problem {
             store::Error::KeyBusy => {
                 let detail = "the first request with this Idempotency-Key is still at work";
                 Self::new(StatusCode::CONFLICT, "idempotency-key-busy", detail)
+            }
+            store::Error::Taken(_) => Self::new(StatusCode::CONFLICT, "taken", error.to_string()),
+            store::Error::Ended | store::Error::NotEnded => Self::new(StatusCode::CONFLICT, "state", error.to_string()),
+            store::Error::QueueFull { .. } | store::Error::NoPlace => {
+                let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", error.to_string());
+                Self { retry_after: Some(BUSY_RETRY), ..problem }
             }
             store::Error::Backup(_) | store::Error::NewerSchema { .. } => {
                 Invalid::one("body", "backup", error.to_string()).into()

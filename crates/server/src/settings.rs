@@ -73,7 +73,7 @@ impl Default for Settings {
             tool_names: tools::Names::default(),
             confirm: tools::Confirm::default(),
             max_tool_calls: 10,
-            retention: Retention { conversations: Some(jiff::SignedDuration::from_hours(30 * 24)) },
+            retention: Retention::default(),
         }
     }
 }

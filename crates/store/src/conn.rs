@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use model::clock::from_micros;
+use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{ToSql, params_from_iter};
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, Transaction};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -122,20 +122,40 @@ impl<'a> Statement<'a> {
     fn all_of_sqlite(&self, connection: &rusqlite::Connection) -> Result<Vec<Row>> {
         let mut prepared = connection.prepare_cached(&self.sql)?;
         let columns = prepared.column_count();
-        let rows = prepared.query_map(params_from_iter(&self.args), |row| values(row, columns))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.bind_to(&mut prepared)?;
+        let mut rows = prepared.raw_query();
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            all.push(values(row, columns)?);
+        }
+        Ok(all)
     }
 
     fn first_of_sqlite(&self, connection: &rusqlite::Connection) -> Result<Option<Row>> {
         let mut prepared = connection.prepare_cached(&self.sql)?;
         let columns = prepared.column_count();
-        let mut rows = prepared.query(params_from_iter(&self.args))?;
+        self.bind_to(&mut prepared)?;
+        let mut rows = prepared.raw_query();
         Ok(rows.next()?.map(|row| values(row, columns)).transpose()?)
     }
 
     fn run_on_sqlite(&self, connection: &rusqlite::Connection) -> Result<u64> {
-        let touched = connection.prepare_cached(&self.sql)?.execute(params_from_iter(&self.args))?;
-        Ok(touched as u64)
+        let mut prepared = connection.prepare_cached(&self.sql)?;
+        self.bind_to(&mut prepared)?;
+        Ok(prepared.raw_execute()? as u64)
+    }
+
+    /// SQLite takes `$2` for a name and counts names as they come; PostgreSQL means the second argument, and so do we.
+    fn bind_to(&self, prepared: &mut rusqlite::Statement<'_>) -> Result<()> {
+        let count = prepared.parameter_count();
+        for index in 1..=count {
+            let number = prepared.parameter_name(index).and_then(|name| name.strip_prefix('$')?.parse::<usize>().ok());
+            let arg = number.and_then(|number| self.args.get(number.checked_sub(1)?));
+            let arg = arg.filter(|_| count == self.args.len());
+            let arg = arg.ok_or_else(|| Error::Database(format!("the arguments do not fit: {}", self.sql)))?;
+            prepared.raw_bind_parameter(index, arg)?;
+        }
+        Ok(())
     }
 
     fn for_postgres<'q>(self) -> sqlx::query::Query<'q, Postgres, <Postgres as sqlx::Database>::Arguments> {
@@ -195,6 +215,12 @@ impl From<String> for Arg<'_> {
 impl<'a> From<Option<&'a str>> for Arg<'a> {
     fn from(text: Option<&'a str>) -> Self {
         Self::Text(text.map(Cow::Borrowed))
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Arg<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
+        Self::Text(Some(text))
     }
 }
 

@@ -1,14 +1,21 @@
 //! All that belongs to one user: given out, taken in, or erased (OPS-7).
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use model::UserId;
 use model::conversation::{Conversation, Message};
+use model::execution::Execution;
 use model::reminder::Reminder;
 use model::task::Task;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::conn::{Conn, args};
+use crate::executions::Whose;
+use crate::page::{Cursor, Page};
 use crate::undo::Step;
-use crate::{Result, conversations, reminders, tasks};
+use crate::{Result, conversations, executions, reminders, tasks};
 
 /// A conversation with everything said in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,10 +67,34 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
         "DELETE FROM messages WHERE owner = $1",
         "DELETE FROM conversations WHERE owner = $1",
         "DELETE FROM idempotency_keys WHERE owner = $1",
+        // A process that is still at it notices: its place has a holder that is not there.
+        "DELETE FROM sessions WHERE owner = $1",
     ] {
         conn.run((sql, args![owner])).await?;
     }
-    Ok(())
+    let gone = conn.all(("DELETE FROM executions WHERE owner = $1 RETURNING id", args![owner])).await?;
+    executions::remove_events(conn, &gone).await
+}
+
+/// An execution with what it said, by stream.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = ExecutionWithOutput)]
+pub struct Ran {
+    #[serde(flatten)]
+    pub execution: Execution,
+    pub output: BTreeMap<String, String>,
+}
+
+/// One page of the user's executions for an export, newest first. They are given out but never taken in: nothing of them
+/// happened where they would be imported.
+pub async fn executions(conn: &mut Conn, owner: UserId, after: Option<&Cursor>, limit: i64) -> Result<Page<Ran>> {
+    let page = executions::list(conn, Whose::Users(owner), &executions::Filter::default(), after, limit).await?;
+    let mut rows = Vec::with_capacity(page.rows.len());
+    for execution in page.rows {
+        let output = executions::outputs(conn, execution.id).await?;
+        rows.push(Ran { execution, output });
+    }
+    Ok(Page { rows, next: page.next })
 }
 
 impl Imported {

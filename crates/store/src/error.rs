@@ -6,6 +6,19 @@ use std::path::PathBuf;
 pub enum Error {
     #[error("this user has nothing under that id")]
     NotFound,
+    /// The field whose value is somebody else's already.
+    #[error("there is one with this {0} already")]
+    Taken(&'static str),
+    #[error("{waiting} are waiting already, and no more than {depth} may")]
+    QueueFull { waiting: i64, depth: i64 },
+    #[error("all places of the agent are taken")]
+    NoPlace,
+    #[error("it has ended already")]
+    Ended,
+    #[error("it has not ended yet")]
+    NotEnded,
+    #[error("an execution cannot go from {} to {}", .0.from, .0.to)]
+    Illegal(model::execution::Illegal),
     #[error("the idempotency key was used for another request")]
     KeyReused,
     #[error("the request with this idempotency key is still at work")]
@@ -31,6 +44,12 @@ pub enum Error {
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl From<model::execution::Illegal> for Error {
+    fn from(illegal: model::execution::Illegal) -> Self {
+        Self::Illegal(illegal)
+    }
+}
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {

@@ -1,18 +1,37 @@
-//! What keeps the database from growing without bound (OPS-7). Works on all users' rows, by age alone.
+//! What keeps the database from growing without bound (OPS-7). Works on all users' rows, by age, and where there is more
+//! output than may be kept, by size.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::conn::args;
+use crate::executions::{self, Dropped};
 use crate::{Result, Store, idempotency};
 
 /// Rows removed in one transaction: others get their turn in between.
 const BATCH: i64 = 500;
+/// Executions, whose output may be long.
+const FEW: i64 = 25;
+/// A node that was not heard of for so long is not only slow.
+const SILENCE: SignedDuration = SignedDuration::from_hours(24);
 
 /// How long things are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Since a conversation was used last; `None` keeps all.
     pub conversations: Option<SignedDuration>,
+    /// Since an execution, or a session, has ended; `None` keeps all.
+    pub executions: Option<SignedDuration>,
+    /// How much output of all executions is kept, in bytes: of those that ended first only the record stays. `None` keeps
+    /// all.
+    pub output_bytes: Option<i64>,
+}
+
+impl Default for Retention {
+    /// What the ledger promises: 30 days, 5 GB.
+    fn default() -> Self {
+        let days = Some(SignedDuration::from_hours(30 * 24));
+        Self { conversations: days, executions: days, output_bytes: Some(5_000_000_000) }
+    }
 }
 
 /// How many rows were removed.
@@ -21,6 +40,10 @@ pub struct Removed {
     pub conversations: u64,
     pub idempotency_keys: u64,
     pub revoked_tokens: u64,
+    pub executions: u64,
+    /// Executions whose output was given up for the sake of the size.
+    pub outputs: u64,
+    pub sessions: u64,
 }
 
 /// Removes what is past its time.
@@ -38,7 +61,58 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
     let turns = "DELETE FROM turns WHERE conversation_id IN \
                  (SELECT conversation_id FROM turns WHERE expires_at <= $1 LIMIT $2)";
     in_batches(store, turns, now).await?;
+    if let Some(age) = retention.executions {
+        removed.executions = executions_ended_before(store, now - age).await?;
+        let sessions = "DELETE FROM sessions WHERE id IN \
+                        (SELECT id FROM sessions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
+        removed.sessions = in_batches(store, sessions, now - age).await?;
+    }
+    if let Some(most) = retention.output_bytes {
+        removed.outputs = output_beyond(store, most, now).await?;
+    }
+    // Where nobody works, nobody misses those that have ended without a word.
+    let nodes = "DELETE FROM nodes WHERE lease_until <= $1 AND id IN \
+                 (SELECT id FROM nodes WHERE lease_until <= $1 LIMIT $2)";
+    in_batches(store, nodes, now - SILENCE).await?;
     Ok(removed)
+}
+
+async fn executions_ended_before(store: &Store, time: Timestamp) -> Result<u64> {
+    let mut total = 0;
+    loop {
+        let removed = store
+            .write(move |conn| {
+                Box::pin(async move {
+                    let sql = "DELETE FROM executions WHERE id IN \
+                               (SELECT id FROM executions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2) RETURNING id";
+                    let gone = conn.all((sql, args![time, FEW])).await?;
+                    executions::remove_events(conn, &gone).await?;
+                    Ok(gone.len() as u64)
+                })
+            })
+            .await?;
+        total += removed;
+        if removed < FEW.unsigned_abs() {
+            return Ok(total);
+        }
+    }
+}
+
+/// Gives up output until no more than `most` bytes are left; says of how many executions.
+async fn output_beyond(store: &Store, most: i64, now: Timestamp) -> Result<u64> {
+    let mut total = 0;
+    let mut excess = executions::size_of_output(&mut store.reader().await?).await? - most;
+    while excess > 0 {
+        let dropped = store.write(move |conn| Box::pin(executions::drop_output(conn, excess, FEW, now)));
+        let Dropped { executions, bytes } = dropped.await?;
+        if executions == 0 {
+            // The rest belongs to those that have not ended.
+            break;
+        }
+        total += executions;
+        excess -= bytes;
+    }
+    Ok(total)
 }
 
 async fn conversations_unused_since(store: &Store, time: Timestamp) -> Result<u64> {

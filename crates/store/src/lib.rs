@@ -1,22 +1,28 @@
 //! Everything adjutant keeps, in SQLite or PostgreSQL, and every SQL statement there is.
 //!
 //! A function here takes the connection it works on and the owner, or a step that has one: there is none that fetches a
-//! row by its id alone. The exceptions are what an operator does to the whole database ([`backup`], [`housekeeping`]) and
-//! the list of revoked [`tokens`].
+//! row by its id alone. The exceptions are what an operator does to the whole database ([`backup`], [`housekeeping`],
+//! [`agents`]), the list of revoked [`tokens`], and what the supervisor does for everyone: [`nodes`], the queue and the
+//! events of [`executions`], of which a user is shown only what [`executions::get`] has let through.
 //! What [`Store::write`] has answered is on disk.
 
+pub mod agents;
 pub mod backup;
 mod conn;
 pub mod conversations;
 pub mod data;
 mod error;
+pub mod executions;
 pub mod housekeeping;
 pub mod idempotency;
 pub mod lock;
 mod migrations;
+pub mod nodes;
 pub mod page;
+mod places;
 mod postgres;
 pub mod reminders;
+pub mod sessions;
 mod sqlite;
 pub mod tasks;
 pub mod tokens;

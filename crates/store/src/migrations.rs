@@ -14,6 +14,7 @@ const STEPS: &[(i64, &str)] = &[
     (1, include_str!("migrations/0001_tasks_and_conversations.sql")),
     (2, include_str!("migrations/0002_reminders.sql")),
     (3, include_str!("migrations/0003_turns.sql")),
+    (4, include_str!("migrations/0004_executions.sql")),
 ];
 
 /// The version of the schema that this program writes.

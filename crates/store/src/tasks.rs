@@ -214,6 +214,6 @@ pub(crate) fn containing(part: &str) -> String {
     format!("%{}%", escaped(part))
 }
 
-fn escaped(part: &str) -> String {
+pub(crate) fn escaped(part: &str) -> String {
     part.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }

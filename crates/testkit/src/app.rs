@@ -100,6 +100,12 @@ impl Home {
 /// What a command left behind.
 pub struct Ran(Output);
 
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self(output)
+    }
+}
+
 impl Ran {
     pub fn code(&self) -> i32 {
         self.0.status.code().unwrap_or(-1)

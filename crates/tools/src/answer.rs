@@ -124,6 +124,8 @@ impl Answer {
             Tool::Undo => {
                 format!("Took back what was {}: {}", self.data["undone"].as_str().unwrap_or_default(), self.listed())
             }
+            // What is not about tasks says it best in its own fields.
+            Tool::ListAgents | Tool::RunAgent | Tool::GetExecution | Tool::CancelExecution => self.data.to_string(),
             Tool::List if self.data["count"] == 0 => "You have no such tasks.".to_owned(),
             Tool::List => format!("You have {}", self.listed()),
         }

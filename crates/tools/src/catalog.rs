@@ -27,6 +27,10 @@ pub enum Tool {
     DeleteSeveral,
     Remind,
     Undo,
+    ListAgents,
+    RunAgent,
+    GetExecution,
+    CancelExecution,
 }
 
 /// Which names the tools go by (TASK-2).
@@ -98,7 +102,20 @@ impl Deref for Specs {
     }
 }
 
-/// The tools under one set of names, in a fixed order.
+/// Our own tools: those for tasks under one set of names and, where there are agents to run, those for agents.
+pub fn ours(names: Names, agents: bool) -> &'static [Spec] {
+    static TASK: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Task), for_agents()].concat());
+    static TODO: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Todo), for_agents()].concat());
+    static NONE: LazyLock<Vec<Spec>> = LazyLock::new(for_agents);
+    match names {
+        _ if !agents => of(names),
+        Names::Task => &TASK,
+        Names::Todo => &TODO,
+        Names::None => &NONE,
+    }
+}
+
+/// The tools for tasks under one set of names, in a fixed order.
 pub fn of(names: Names) -> &'static [Spec] {
     static TASK: LazyLock<Vec<Spec>> = LazyLock::new(|| specs(Names::Task));
     static TODO: LazyLock<Vec<Spec>> = LazyLock::new(|| specs(Names::Todo));
@@ -240,6 +257,46 @@ fn specs(names: Names) -> Vec<Spec> {
     specs
 }
 
+fn for_agents() -> Vec<Spec> {
+    let execution = |what: &str| ("execution_id", text(&format!("The id of the run {what}, as run_agent gives it.")));
+    vec![
+        Spec {
+            title: "List agents".into(),
+            description: "Lists the other agents that can be run for the user, and how busy each is.".into(),
+            schema: object(&[], Vec::new()),
+            read_only: true,
+            idempotent: true,
+            ..spec(Tool::ListAgents, "list_agents")
+        },
+        Spec {
+            title: "Run an agent".into(),
+            description: "Asks another agent to do something and returns at once; the run goes on by itself.".into(),
+            schema: object(
+                &["agent", "input"],
+                vec![
+                    ("agent", text("The id or the name of the agent, as list_agents gives it.")),
+                    ("input", text("What it shall do, in the user's words.")),
+                ],
+            ),
+            ..spec(Tool::RunAgent, "run_agent")
+        },
+        Spec {
+            title: "See a run of an agent".into(),
+            description: "What became of a run: its state and, once it has ended, what the agent answered.".into(),
+            schema: object(&["execution_id"], vec![execution("to see")]),
+            read_only: true,
+            idempotent: true,
+            ..spec(Tool::GetExecution, "get_execution")
+        },
+        Spec {
+            title: "Stop a run of an agent".into(),
+            description: "Stops a run that waits or is at work.".into(),
+            schema: object(&["execution_id"], vec![execution("to stop")]),
+            ..spec(Tool::CancelExecution, "cancel_execution")
+        },
+    ]
+}
+
 fn spec(tool: Tool, name: &'static str) -> Spec {
     Spec {
         tool: Some(tool),
@@ -347,7 +404,7 @@ mod tests {
     #[test]
     fn schemas_are_of_the_kind_every_provider_takes() {
         // TASK-1
-        for spec in of(Names::Task).iter().chain(of(Names::Todo)) {
+        for spec in ours(Names::Task, true).iter().chain(ours(Names::Todo, true)) {
             let schema = Value::Object(spec.schema.clone());
             let mut found = Vec::new();
             keys(&schema, &mut found);

@@ -4,6 +4,7 @@
 //! The user comes from whoever opened the door, never from the arguments of a call. What destroys is held until somebody
 //! has consented; each door asks in its own way.
 
+mod agents;
 pub mod answer;
 pub mod catalog;
 pub mod foreign;
@@ -16,6 +17,7 @@ mod tasks;
 use model::{Clock, User, task};
 use serde_json::{Map, Value};
 use store::{Conn, Store};
+use supervisor::Supervisor;
 use tokio::time::Instant;
 
 pub use answer::Answer;
@@ -37,6 +39,8 @@ pub struct Tools {
     pub confirm: Confirm,
     /// MCP servers of others, whose tools are offered beside our own.
     pub servers: Option<Servers>,
+    /// What runs other agents; `None`: there are none.
+    pub supervisor: Option<Supervisor>,
 }
 
 /// What waits for a confirmation.
@@ -84,13 +88,13 @@ enum Hold<'a> {
 
 impl Tools {
     pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
-        Toolbox { tools: self, user, specs: self.specs(), until: None, hold: Hold::Store(store) }
+        Toolbox { tools: self, user, specs: self.specs(user), until: None, hold: Hold::Store(store) }
     }
 
     /// Nothing that these tools do is there before the transaction is committed. Those of others are not among them: no
     /// transaction waits for another program.
     pub fn within<'a>(&'a self, user: &'a User, conn: &'a mut Conn) -> Toolbox<'a> {
-        let specs = Specs::Ours(catalog::of(self.names));
+        let specs = Specs::Ours(self.ours(user));
         Toolbox { tools: self, user, specs, until: None, hold: Hold::Transaction(conn) }
     }
 
@@ -99,10 +103,16 @@ impl Tools {
         self.servers.is_none()
     }
 
-    fn specs(&self) -> Specs {
+    /// Our own tools that this user has.
+    pub fn ours(&self, user: &User) -> &'static [Spec] {
+        let agents = self.supervisor.as_ref().is_some_and(|supervisor| agents::are_there(supervisor, user));
+        catalog::ours(self.names, agents)
+    }
+
+    fn specs(&self, user: &User) -> Specs {
         match &self.servers {
-            None => Specs::Ours(catalog::of(self.names)),
-            Some(servers) => Specs::All(servers.specs(self.names)),
+            None => Specs::Ours(self.ours(user)),
+            Some(servers) => Specs::All(servers.specs(self.ours(user))),
         }
     }
 }
@@ -181,6 +191,10 @@ impl Call<'_> {
             Tool::CompleteSeveral | Tool::DeleteSeveral => tasks::several(self, conn).await,
             Tool::Remind => reminders::schedule(self, conn).await,
             Tool::Undo => tasks::undo(self, conn).await,
+            Tool::ListAgents => agents::list(self, conn).await,
+            Tool::RunAgent => agents::run(self, conn).await,
+            Tool::GetExecution => agents::execution(self, conn).await,
+            Tool::CancelExecution => agents::cancel(self, conn).await,
         };
         match result {
             Ok(outcome) => Ok(outcome),

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use assistant::models::Choice;
+use model::agent::Agent;
 use serde_json::{Map, json};
 use tools::foreign::{self, Transport};
 
@@ -59,8 +60,38 @@ pub(crate) fn template() -> String {
     for Key { name, about, example, .. } in KEYS.iter().filter(|key| key.of == Of::Url) {
         text.push_str(&format!("# {about}\n# {name} = {example}\n"));
     }
+    text.push_str(AGENTS);
     text
 }
+
+/// Two of very many ways to write an agent down.
+const AGENTS: &str = r#"
+# Programs that `adjutant run` runs: `adjutant agents detect` finds those that are installed.
+# [[agents]]
+# id = "codex"
+# One that adjutant knows; `adjutant agents presets` lists them.
+# preset = "codex"
+# Where it works.
+# working_directory = "/home/me/project"
+# read-only, or read-write: then it runs alone.
+# access_type = "read-write"
+# Who may run it: ids of users, or "*". Administrators always may.
+# allow = ["*"]
+
+# [[agents]]
+# id = "shout"
+# Any other program; {{input}} is what it is asked.
+# executable_path = "tr"
+# args = ["a-z", "A-Z"]
+# stdin, file, args or json-rpc.
+# input_pattern = "stdin"
+# stdout, file or json-rpc.
+# output_pattern = "stdout"
+# Variables; a secret only as "env:NAME" or "file:PATH".
+# envs = { LANG = "C" }
+# In seconds.
+# timeout = 1800
+"#;
 
 fn check(global: &Global) -> anyhow::Result<()> {
     match Config::load(global, None) {
@@ -96,8 +127,9 @@ fn show(global: &Global) -> anyhow::Result<()> {
             .collect();
         let models: Vec<_> = (0..config.models.len()).map(|index| model(&config, index)).collect();
         let servers: Vec<_> = config.layers.mcp_servers.iter().map(|entry| server(&config, entry)).collect();
+        let agents: Vec<_> = agents(&config).map(|(agent, origin)| agent_json(agent, &origin)).collect();
         let all = json!({
-            "data_dir": config.data_dir, "settings": values, "models": models, "mcp_servers": servers,
+            "data_dir": config.data_dir, "settings": values, "models": models, "mcp_servers": servers, "agents": agents,
         });
         return output::say(&all.to_string());
     }
@@ -117,7 +149,44 @@ fn show(global: &Global) -> anyhow::Result<()> {
         let value = enabled(&config, entry).map_or_else(|| "off: enabled is false".to_owned(), mcp_servers::described);
         rows.push(vec![format!("mcp_servers[{}]", entry.name()), value, entry.origin.to_string()]);
     }
+    for (agent, origin) in agents(&config) {
+        rows.push(vec![format!("agents[{}]", agent.id), described(agent), origin]);
+    }
     output::table(&["SETTING", "VALUE", "FROM"], &rows)
+}
+
+/// The agents of the file, each with where it stands.
+fn agents(config: &Config) -> impl Iterator<Item = (&Agent, String)> {
+    config.agents.iter().zip(&config.layers.agents).map(|(agent, entry)| (agent, entry.origin.to_string()))
+}
+
+/// How an agent is run, and its variables as far as they are references.
+fn described(agent: &Agent) -> String {
+    let command: Vec<_> = std::iter::once(&agent.executable_path).chain(&agent.args).map(String::as_str).collect();
+    let mut line = format!("{}, {}", command.join(" "), agent.access_type);
+    if !agent.enabled {
+        line.push_str(", off: enabled is false");
+    }
+    let variables: Vec<_> = agent.envs.iter().map(|(name, value)| format!("{name} {}", reference(value))).collect();
+    if variables.is_empty() { line } else { format!("{line}, with {}", variables.join(", ")) }
+}
+
+fn reference(value: &str) -> &str {
+    if secrets::is_reference(value) { value } else { "set" }
+}
+
+fn agent_json(agent: &Agent, origin: &str) -> serde_json::Value {
+    let envs: Map<_, _> = agent.envs.iter().map(|(name, value)| (name.clone(), json!(reference(value)))).collect();
+    json!({
+        "id": agent.id,
+        "name": agent.name,
+        "enabled": agent.enabled,
+        "executable_path": agent.executable_path,
+        "args": agent.args,
+        "access_type": agent.access_type,
+        "envs": envs,
+        "origin": origin,
+    })
 }
 
 fn model(config: &Config, index: usize) -> serde_json::Value {

@@ -4,13 +4,17 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use model::Clock;
+use model::agent::Agent;
 use model::breaker::Breakers;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use store::Store;
 use store::lock::Lock;
+use supervisor::guardian::{Landlock, landlock_support};
 use tools::foreign::{Phase, Servers, Settings};
 
+use super::agents::check;
+use super::agents::presets;
 use crate::cli::Global;
 use crate::client::http;
 use crate::config::{Config, Mistake, mcp_servers, models};
@@ -78,6 +82,7 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     let models = config.models.iter().filter_map(|choice| Some((choice.label(), models::address_of(choice)?)));
     findings.extend(join_all(models.map(|(label, address)| answers(label, address))).await);
     findings.extend(mcp(&config.mcp_servers).await);
+    findings.extend(agents(&config.agents).await);
     let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
     findings.push(good("time zone", zone));
     if let Some(endpoint) = &config.otlp_endpoint {
@@ -170,6 +175,38 @@ async fn mcp(settings: &[Settings]) -> Vec<Finding> {
         }
     });
     found.collect()
+}
+
+/// The agents of the configuration, those that could be added, and what keeps read-only ones from writing.
+async fn agents(configured: &[Agent]) -> Vec<Finding> {
+    let enabled = configured.iter().filter(|agent| agent.enabled);
+    let mut findings: Vec<_> = join_all(enabled.map(check::examine))
+        .await
+        .into_iter()
+        .map(|found| match found.faults.as_slice() {
+            [] => good("agent", format!("{}: {}", found.id, found.says)),
+            faults => bad("agent", format!("{}: {}", found.id, faults.join("; "))),
+        })
+        .collect();
+    let others: Vec<_> = presets::here()
+        .into_iter()
+        .map(|found| found.preset.id.as_str())
+        .filter(|preset| !configured.iter().any(|agent| agent.preset.as_deref() == Some(preset)))
+        .collect();
+    findings.push(good(
+        "agents",
+        match others.as_slice() {
+            [] => "no others are installed that adjutant knows".to_owned(),
+            others => format!("installed too: {}; `adjutant agents add --preset NAME` adds one", others.join(", ")),
+        },
+    ));
+    let enforced = match landlock_support() {
+        Landlock::Full => "enforced by Landlock",
+        Landlock::Partial => "enforced by Landlock, but for some ways to truncate, move or control what is there",
+        Landlock::Missing => "not enforced: this kernel has no Landlock, agents can only be asked not to write",
+    };
+    findings.push(good("read-only", enforced.to_owned()));
+    findings
 }
 
 async fn reach(endpoint: &str) -> Finding {

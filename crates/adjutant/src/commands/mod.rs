@@ -1,16 +1,21 @@
 //! One file a command, named like it.
 
+mod agents;
 mod backup;
 pub(crate) mod chat;
 pub(crate) mod config;
 mod data;
 pub(crate) mod doctor;
+pub(crate) mod executions;
+mod listing;
 pub(crate) mod manual;
 pub(crate) mod mcp;
+pub(crate) mod run;
 pub(crate) mod serve;
 mod tasks;
 mod token;
 pub(crate) mod understand;
+mod watch;
 
 use anyhow::anyhow;
 
@@ -22,6 +27,7 @@ use crate::exit::{Code, Exit};
 /// Runs a command that speaks to a server, or to the data directory where none runs.
 pub(crate) async fn client(global: &Global, command: Command) -> anyhow::Result<()> {
     match command {
+        Command::Agents(command) => agents::run(global, command).await,
         Command::Tasks(command) => tasks::run(global, command).await,
         Command::Token(command) => token::run(global, command).await,
         Command::Backup { file } => backup::backup(&Client::connect(global).await?, file).await,

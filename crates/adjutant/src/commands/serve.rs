@@ -48,6 +48,7 @@ async fn serve(
     lock.publish(&url)?;
     greet(config, &url)?;
     tracing::info!(event = "server_started", address = url, database = app.store().kind());
+    app.supervisor().work().await.context("failed to begin to run agents")?;
     let mut server = tokio::spawn(server::serve::serve(app.clone(), listener));
     loop {
         tokio::select! {
@@ -66,6 +67,7 @@ async fn serve(
         // Whoever asks twice does not want to wait.
         () = signals.stop() => Err(Exit::new(Code::Interrupted, "stopped without waiting").into()),
     };
+    app.supervisor().stop().await;
     outside.stop().await;
     stopped
 }
@@ -132,6 +134,7 @@ fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, outsid
                 }
             };
             outside.servers().replace(new.mcp_servers);
+            app.supervisor().reload(new.agents, new.admission);
             app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, equipment);
             tracing::info!(event = "configuration_reloaded");
         }
@@ -157,6 +160,7 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
         (_, servers) if servers.is_empty() => output::say("  tools      our own; no MCP servers are configured")?,
         (_, servers) => output::say(&format!("  tools      our own, and those of {servers}"))?,
     }
+    greet_agents(config)?;
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),
         None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),
@@ -165,6 +169,24 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
         Some(endpoint) => output::say(&format!("  traces     to {endpoint}")),
         None => output::say("  traces     off: telemetry.otlp_endpoint is not set"),
     }
+}
+
+fn greet_agents(config: &Config) -> anyhow::Result<()> {
+    let missing =
+        |agent: &&model::agent::Agent| supervisor::check::here(agent, &|name| std::env::var(name).ok()).is_err();
+    let names =
+        |agents: Vec<&model::agent::Agent>| agents.iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ");
+    let (lacking, there): (Vec<_>, Vec<_>) = config.agents.iter().filter(|agent| agent.enabled).partition(missing);
+    let mut line = match names(there) {
+        none if none.is_empty() && lacking.is_empty() => {
+            "none are configured; `adjutant agents detect` finds some".to_owned()
+        }
+        there => there,
+    };
+    if !lacking.is_empty() {
+        line = format!("{line}; not usable: {} (see `adjutant agents check`)", names(lacking));
+    }
+    output::say(&format!("  agents     {}", line.trim_start_matches("; ")))
 }
 
 /// An address that a client on this machine can use.

@@ -3,12 +3,11 @@
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
+use super::listing::{self, query, short, text};
 use crate::cli::{Details, Global, Tasks};
 use crate::client::Client;
 use crate::exit::{Code, Exit};
 use crate::output;
-
-const PAGE: usize = 200;
 
 pub(crate) async fn run(global: &Global, command: Tasks) -> anyhow::Result<()> {
     let client = Client::connect(global).await?;
@@ -61,25 +60,14 @@ async fn list(client: &Client, global: &Global, query: &str, quiet: bool, limit:
 
 /// Every page, up to `limit` tasks.
 async fn all(client: &Client, query: &str, limit: usize) -> anyhow::Result<Vec<Value>> {
-    let (mut tasks, mut cursor) = (Vec::new(), String::new());
-    while tasks.len() < limit {
-        let page = PAGE.min(limit - tasks.len());
-        let answer = client.get(&format!("/api/tasks?{query}&limit={page}{cursor}")).await?.json()?;
-        tasks.extend(answer["tasks"].as_array().cloned().unwrap_or_default());
-        match answer["next_cursor"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
-    Ok(tasks)
+    listing::all(client, "/api/tasks", "tasks", query, limit).await
 }
 
 fn row(task: &Value) -> Vec<String> {
     let tags: Vec<_> = task["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let done = if text(task, "status") == "completed" { "✓" } else { "☐" };
-    let id = text(task, "id");
     vec![
-        id[id.len().saturating_sub(8)..].to_owned(),
+        short(text(task, "id")).to_owned(),
         done.to_owned(),
         text(task, "title").to_owned(),
         text(task, "due_date").to_owned(),
@@ -178,32 +166,16 @@ async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Va
 async fn resolve(client: &Client, name: &str) -> anyhow::Result<Value> {
     let found = all(client, &query([("status", "all"), ("ref", name)]), usize::MAX).await?;
     let wanted = name.trim().to_lowercase();
-    let id = |task: &&Value| text(task, "id") == wanted;
-    let part_of_id = |task: &&Value| text(task, "id").starts_with(&wanted) || text(task, "id").ends_with(&wanted);
-    let title = |task: &&Value| text(task, "title").to_lowercase() == wanted;
-    let open_title = |task: &&Value| title(task) && text(task, "status") == "pending";
+    let id = |task: &Value| text(task, "id") == wanted;
+    let part_of_id = |task: &Value| text(task, "id").starts_with(&wanted) || text(task, "id").ends_with(&wanted);
+    let title = |task: &Value| text(task, "title").to_lowercase() == wanted;
+    let open_title = |task: &Value| title(task) && text(task, "status") == "pending";
     let open_part =
-        |task: &&Value| text(task, "title").to_lowercase().contains(&wanted) && text(task, "status") == "pending";
-    let part = |task: &&Value| text(task, "title").to_lowercase().contains(&wanted);
-    // From the surest reading to the vaguest; the first that fits any task decides.
-    let readings: [&dyn Fn(&&Value) -> bool; 6] = [&id, &open_title, &title, &part_of_id, &open_part, &part];
-    for reading in readings {
-        let fitting: Vec<_> = found.iter().filter(reading).collect();
-        match fitting.as_slice() {
-            [] => {}
-            [task] => return Ok((*task).clone()),
-            several => {
-                let lines: Vec<_> = several
-                    .iter()
-                    .take(20)
-                    .map(|task| format!("\n  {}  {}", text(task, "id"), text(task, "title")))
-                    .collect();
-                let message = format!("'{name}' could be {} tasks:{}", several.len(), lines.concat());
-                return Err(Exit::new(Code::Ambiguous, message).into());
-            }
-        }
-    }
-    Err(Exit::new(Code::NotFound, format!("there is no task '{name}'")).into())
+        |task: &Value| text(task, "title").to_lowercase().contains(&wanted) && text(task, "status") == "pending";
+    let part = |task: &Value| text(task, "title").to_lowercase().contains(&wanted);
+    // From the surest reading to the vaguest.
+    let readings: [listing::Reading<'_>; 6] = [&id, &open_title, &title, &part_of_id, &open_part, &part];
+    listing::one("task", name, &found, &readings, |task| text(task, "title").to_owned())
 }
 
 fn fields(title: Option<String>, details: Details) -> Map<String, Value> {
@@ -232,17 +204,4 @@ fn emptied(field: &str) -> (&'static str, Value) {
         "tags" => ("tags", json!([])),
         _ => ("description", Value::Null),
     }
-}
-
-fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let mut query = String::new();
-    for (name, value) in pairs {
-        let value = percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC);
-        query.push_str(&format!("{}{name}={value}", if query.is_empty() { "" } else { "&" }));
-    }
-    query
-}
-
-fn text<'a>(task: &'a Value, field: &str) -> &'a str {
-    task[field].as_str().unwrap_or_default()
 }

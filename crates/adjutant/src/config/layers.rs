@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
+use super::agents;
 use super::mcp_servers::{self, Entry};
 use super::secrets::Variables;
 use super::settings::{self, Kind};
@@ -47,6 +48,7 @@ pub(crate) struct Layers {
     pub(crate) values: BTreeMap<&'static str, (Value, Origin)>,
     /// As they stand in the file; nothing else adds to them.
     pub(crate) mcp_servers: Vec<Entry>,
+    pub(crate) agents: Vec<agents::Entry>,
 }
 
 /// Without the values: a variable may hold a secret where a reference was wanted.
@@ -102,6 +104,10 @@ impl Layers {
                 self.mcp_servers = mcp_servers::collect(section, content, &at, mistakes);
                 continue;
             }
+            if section.get_ref() == agents::SECTION {
+                self.agents = agents::collect(section, content, &at, mistakes);
+                continue;
+            }
             let DeValue::Table(keys) = content.get_ref() else {
                 let origin = at(section.span().start);
                 mistakes.push(match settings::is_section(section.get_ref()) {
@@ -135,6 +141,11 @@ impl Layers {
             let origin = Origin::Variable(variable.to_owned());
             if name.split('.').next() == Some(mcp_servers::SECTION) {
                 let message = "MCP servers stand in the file, as [[mcp_servers]]; variables cannot add or change them";
+                mistakes.push(Mistake { origin, message: message.to_owned() });
+                continue;
+            }
+            if name.split('.').next() == Some(agents::SECTION) {
+                let message = "agents stand in the file, as [[agents]]; variables cannot add or change them";
                 mistakes.push(Mistake { origin, message: message.to_owned() });
                 continue;
             }

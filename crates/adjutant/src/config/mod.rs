@@ -4,6 +4,7 @@
 //! (`env:NAME`, `file:PATH`); their values are looked up here and never shown.
 
 mod address;
+pub(crate) mod agents;
 mod layers;
 pub(crate) mod mcp_servers;
 pub(crate) mod models;
@@ -47,6 +48,8 @@ pub(crate) struct Config {
     /// Which model is asked first and why, for people.
     pub(crate) model_reason: String,
     pub(crate) mcp_servers: Vec<foreign::Settings>,
+    pub(crate) agents: Vec<model::agent::Agent>,
+    pub(crate) admission: supervisor::Admission,
     pub(crate) log_level: LevelFilter,
     pub(crate) log_format: LogFormat,
     pub(crate) otlp_endpoint: Option<String>,
@@ -132,9 +135,11 @@ impl Config {
             ),
             max_tool_calls: reader.size("assistant.max_tool_calls", 1, 100),
             retention: store::housekeeping::Retention {
-                conversations: match reader.number("retention.conversation_days", 0, 36_500) {
+                conversations: days(reader.number("retention.conversation_days", 0, 36_500)),
+                executions: days(reader.number("retention.execution_days", 0, 36_500)),
+                output_bytes: match reader.number("retention.output_gb", 0, 1_000_000) {
                     0 => None,
-                    days => Some(jiff::SignedDuration::from_hours(24 * i64::try_from(days).unwrap_or(i64::MAX / 24))),
+                    gb => i64::try_from(gb * 1_000_000_000).ok(),
                 },
             },
         };
@@ -150,6 +155,8 @@ impl Config {
             model_sources,
             model_reason,
             mcp_servers: mcp_servers::read(reader),
+            agents: agents::read(reader),
+            admission: admission(reader, data_dir(global)),
             log_level: reader.word("log.level", &LEVELS),
             log_format: reader
                 .word("log.format", &[("auto", LogFormat::Auto), ("json", LogFormat::Json), ("text", LogFormat::Text)]),
@@ -225,6 +232,12 @@ fn is_private_channel(url: &str) -> bool {
 }
 
 /// Off for the local user unless it is asked for: there is nobody to protect from.
+/// How long so many days are; 0 is for ever.
+fn days(days: u64) -> Option<jiff::SignedDuration> {
+    let hours = i64::try_from(days).ok()?.checked_mul(24)?;
+    (hours > 0).then(|| jiff::SignedDuration::from_hours(hours))
+}
+
 fn rate(reader: &mut Reader<'_>, with_auth: bool) -> Option<Rate> {
     let per_minute = u32::try_from(reader.number("server.rate_limit_per_minute", 0, 10_000_000)).unwrap_or_default();
     let burst = u32::try_from(reader.number("server.rate_limit_burst", 1, 1_000_000)).unwrap_or_default();
@@ -232,6 +245,21 @@ fn rate(reader: &mut Reader<'_>, with_auth: bool) -> Option<Rate> {
         return None;
     }
     Some(Rate { per_minute: NonZeroU32::new(per_minute)?, burst: NonZeroU32::new(burst)? })
+}
+
+/// What the machine must have left for another run; 0 asks for nothing.
+fn admission(reader: &mut Reader<'_>, disk: PathBuf) -> supervisor::Admission {
+    let some = |number: u64| Some(number).filter(|number| *number > 0);
+    let load = reader.parsed("executions.max_load", "a number such as 2.5", |text| {
+        text.parse::<f64>().ok().filter(|load| (0.0..1e6).contains(load))
+    });
+    supervisor::Admission {
+        max_load: load.filter(|load| *load > 0.0),
+        min_memory_mb: some(reader.number("executions.min_free_memory_mb", 0, 1 << 40)),
+        min_disk_mb: some(reader.number("executions.min_free_disk_mb", 0, 1 << 40)),
+        max_running: some(reader.number("executions.max_running", 0, 1_000_000)).map(|most| most as usize),
+        disk,
+    }
 }
 
 /// A password in a file would be a secret in a file.

@@ -146,10 +146,36 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
     setting("tasks.max_title_chars", Number(200), "200", "The longest title of a task."),
     setting(
+        "executions.max_running",
+        Number(0),
+        "0",
+        "How many agents run at once on this machine; what is more waits. 0 is no limit.",
+    ),
+    setting(
+        "executions.max_load",
+        Decimal("0"),
+        "\"2.5\"",
+        "Above this load average, for each processor, nothing new starts. 0 is no limit.",
+    ),
+    setting("executions.min_free_memory_mb", Number(64), "64", "With less memory free nothing new starts."),
+    setting("executions.min_free_disk_mb", Number(100), "100", "With less disk free nothing new starts."),
+    setting(
         "retention.conversation_days",
         Number(30),
         "30",
         "Conversations unused for so long are removed; 0 keeps them.",
+    ),
+    setting(
+        "retention.execution_days",
+        Number(30),
+        "30",
+        "Executions and sessions that ended so long ago are removed; 0 keeps them.",
+    ),
+    setting(
+        "retention.output_gb",
+        Number(5),
+        "5",
+        "Where all executions have said more than this, those that ended first lose their output; 0 keeps it.",
     ),
     setting("log.level", Text("info"), "\"info\"", "off, error, warning, info, debug or trace."),
     setting("log.format", Text("auto"), "\"auto\"", "json, text, or auto: text on a terminal."),
@@ -172,7 +198,8 @@ pub(crate) fn is_section(name: &str) -> bool {
 
 /// The setting, section or key that somebody may have meant.
 pub(crate) fn suggestion(name: &str) -> Option<&'static str> {
-    let sections = SETTINGS.iter().filter_map(|setting| setting.name.split('.').next()).chain(["mcp_servers"]);
+    let sections =
+        SETTINGS.iter().filter_map(|setting| setting.name.split('.').next()).chain(["mcp_servers", "agents"]);
     let names = SETTINGS.iter().map(|setting| setting.name);
     let candidates: Vec<_> = if name.contains('.') { names.collect() } else { sections.collect() };
     let best = candidates.into_iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min()?;

@@ -137,5 +137,5 @@ fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
     let all: Vec<_> = lines.filter(|line| !line.contains("env:")).collect();
     let keys = [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o")];
     let config = load(&all.join("\n"), &keys, None).unwrap();
-    assert_eq!((config.models.len(), config.mcp_servers.len()), (3, 2));
+    assert_eq!((config.models.len(), config.mcp_servers.len(), config.agents.len()), (3, 2, 2));
 }

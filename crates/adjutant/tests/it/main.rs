@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agents;
 mod auth;
 mod chat;
 mod cli;
 mod config;
 mod conversations;
 mod data;
+mod executions;
 mod foreign;
 mod input;
 mod isolation;
@@ -18,6 +20,7 @@ mod mcp;
 mod models;
 mod nodes;
 mod operation;
+mod supervisor;
 mod tasks;
 mod turn;
 mod understand;

@@ -72,3 +72,63 @@ async fn a_node_that_is_gone_is_not_waited_for_for_ever() {
     }
     assert_eq!(answer["response"], "here I am");
 }
+
+#[tokio::test]
+async fn agents_run_once_on_whichever_node_and_outlive_it() {
+    // OPS-5, SUP-4, SUP-11
+    let database = testkit::postgres::database().await.unwrap();
+    let shared = tempfile::tempdir().unwrap();
+    let dir = shared.path().display();
+    // mkdir fails where two are at work at once.
+    let script = format!("mkdir {dir}/lock || exit 9; sleep 0.2; echo $0 >> {dir}/done; rmdir {dir}/lock");
+    let agents = format!(
+        "[[agents]]\nid = \"alone\"\nexecutable_path = \"sh\"\nargs = [\"-c\", \"{script}\", \"{{{{input}}}}\"]\n\
+         input_pattern = \"args\"\naccess_type = \"read-write\"\nqueue_depth = 100\n\
+         [[agents]]\nid = \"slow\"\nexecutable_path = \"sleep\"\nargs = [\"60.0611\"]\naccess_type = \"read-write\"\n"
+    );
+    let home = || home().with("ADJUTANT_DATABASE__URL", &database).configured(&agents);
+    let homes = [home(), home()];
+    let [mut here, there] = homes.each_ref().map(Home::serve);
+    let run = async |server: &Server, agent: &str, input: &str| -> String {
+        let body = json!({"input": input});
+        let answer = server.post(&format!("/api/agents/{agent}/executions"), &body).await;
+        assert_eq!(answer.status(), 202);
+        answer.json::<Value>().await.unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    for n in 0..10 {
+        let server = if n % 2 == 0 { &here } else { &there };
+        run(server, "alone", &format!("run-{n}")).await;
+    }
+    let idle = there.get("/api/agents/alone/status?wait=idle").await;
+    assert_eq!(idle.json::<Value>().await.unwrap()["running"], 0);
+    let mut done: Vec<_> =
+        std::fs::read_to_string(shared.path().join("done")).unwrap().lines().map(str::to_owned).collect();
+    done.sort();
+    assert_eq!(done, (0..10).map(|n| format!("run-{n}")).collect::<Vec<_>>(), "each once, none beside another");
+
+    // Whatever a node had at work when it died is found by the other. Which of them has it is not known.
+    let id = run(&here, "slow", "").await;
+    let path = format!("/api/executions/{id}");
+    let state = async |server: &Server| -> Value { server.get(&path).await.json().await.unwrap() };
+    for _ in 0..200 {
+        if state(&there).await["state"] == "running" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", here.pid())).unwrap_or_default();
+    let is_here = !children.trim().is_empty();
+    here.kill();
+    if is_here {
+        // The lease of the dead node has to run out.
+        for _ in 0..600 {
+            if state(&there).await["state"] == "failed" {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(state(&there).await["error_category"], "system_error");
+    } else {
+        assert_eq!(state(&there).await["state"], "running", "it is the other node's");
+    }
+}

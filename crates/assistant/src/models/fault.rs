@@ -3,8 +3,8 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use genai::Error;
 use jiff::Timestamp;
+use model::redact::Redactor;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
@@ -42,71 +42,47 @@ impl Fault {
         Self { message: "no answer in time".to_owned(), remedy: Remedy::Broken }
     }
 
-    /// `tools` are the names that were offered, in their order.
-    pub(super) fn of(error: &Error, tools: &[&str], now: Timestamp) -> Self {
-        let (status, headers, body) = answered(error);
-        let Some(status) = status else { return Self::without_status(error) };
+    pub(super) fn broken(message: impl Into<String>) -> Self {
+        Self { message: message.into(), remedy: Remedy::Broken }
+    }
+
+    /// The connection could not be made, or was lost. The outermost cause alone says little.
+    pub(super) fn connection(error: &reqwest::Error) -> Self {
+        let (mut text, mut cause) = (error.to_string(), error.source());
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        Self::transient(text)
+    }
+
+    /// The provider has answered with an error. `tools` are the names that were offered, in their order.
+    pub(super) fn refusal(
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &str,
+        tools: &[String],
+        now: Timestamp,
+    ) -> Self {
         let remedy = match status.as_u16() {
             408 | 425 | 429 | 500.. => Remedy::Again(retry_after(headers, now)),
             400 | 422 if body.contains("temperature") => Remedy::WithoutTemperature,
-            400 | 422 => match rejected(&body, tools) {
+            400 | 422 => match rejected(body, tools) {
                 Some(tool) => Remedy::WithoutTool(tool),
-                None if speaks_of_tools(&body) => Remedy::WithoutForeign,
+                None if speaks_of_tools(body) => Remedy::WithoutForeign,
                 None => Remedy::Never,
             },
             413 => Remedy::Never,
             _ => Remedy::Broken,
         };
-        Self { message: shortened(&format!("HTTP {}: {body}", status.as_u16())), remedy }
+        Self { message: format!("HTTP {}: {body}", status.as_u16()), remedy }
     }
 
-    fn without_status(error: &Error) -> Self {
-        let message = shortened(&told(error));
-        let remedy = match error {
-            Error::WebStream { .. }
-            | Error::StreamParse { .. }
-            | Error::ChatResponse { .. }
-            | Error::WebModelCall { .. }
-            | Error::JsonValueExt(_)
-            | Error::SerdeJson(_) => Remedy::Again(None),
-            _ => Remedy::Broken,
-        };
-        Self { message, remedy }
+    /// As it may be kept: providers repeat the key that they do not like, and some say it with a whole page.
+    pub(super) fn cleaned(self, redactor: &Redactor) -> Self {
+        Self { message: shortened(&redactor.text(&self.message)), ..self }
     }
-}
-
-/// Status, headers and body of the answer behind an error, if there was one.
-fn answered(error: &Error) -> (Option<StatusCode>, Option<&HeaderMap>, String) {
-    // A stream keeps the answer one level down.
-    let inner = match error {
-        Error::WebStream { error, .. } => error.downcast_ref::<Error>(),
-        other => Some(other),
-    };
-    let Some(inner) = inner else { return (None, None, String::new()) };
-    let body = match inner {
-        Error::HttpError { body, .. } => body.clone(),
-        Error::WebModelCall { webc_error: genai::webc::Error::ResponseFailedStatus { body, .. }, .. } => body.clone(),
-        _ => String::new(),
-    };
-    (inner.status(), inner.headers(), body)
-}
-
-/// The whole chain of causes: the outermost alone says little.
-fn told(error: &Error) -> String {
-    let mut text = match error {
-        Error::WebStream { error, .. } => error.to_string(),
-        other => other.to_string(),
-    };
-    let mut cause = match error {
-        Error::WebStream { error, .. } => error.source(),
-        other => other.source(),
-    };
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 fn shortened(text: &str) -> String {
@@ -115,8 +91,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// How long the provider asks to be left alone.
-fn retry_after(headers: Option<&HeaderMap>, now: Timestamp) -> Option<Duration> {
-    let headers = headers?;
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.trim().parse().ok()) {
         return Some(Duration::from_millis(ms));
@@ -132,13 +107,13 @@ fn retry_after(headers: Option<&HeaderMap>, now: Timestamp) -> Option<Duration> 
 }
 
 /// The tool that the provider does not take, by its name or its place among those that were offered.
-fn rejected(body: &str, tools: &[&str]) -> Option<String> {
-    let quoted = |tool: &&&str| ['\'', '"', '`'].iter().any(|q| body.contains(&format!("{q}{tool}{q}")));
+fn rejected(body: &str, tools: &[String]) -> Option<String> {
+    let quoted = |tool: &&String| ['\'', '"', '`'].iter().any(|q| body.contains(&format!("{q}{tool}{q}")));
     // A tool can be named for other reasons; what it looks like must be what is wrong.
     let of_form = ["schema", "parameters", "properties", "declaration"].iter().any(|word| body.contains(word));
     // The longest, where one name is part of another.
     if let Some(named) = tools.iter().filter(|_| of_form).filter(quoted).max_by_key(|tool| tool.len()) {
-        return Some((*named).to_owned());
+        return Some(named.clone());
     }
     for place in ["function_declarations[", "functionDeclarations[", "tools[", "tools."] {
         for (at, _) in body.match_indices(place) {
@@ -149,7 +124,7 @@ fn rejected(body: &str, tools: &[&str]) -> Option<String> {
             }
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
             if let Some(tool) = digits.parse::<usize>().ok().and_then(|n| tools.get(n)) {
-                return Some((*tool).to_owned());
+                return Some(tool.clone());
             }
         }
     }
@@ -163,20 +138,22 @@ fn speaks_of_tools(body: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use model::redact::What;
+
     use super::*;
 
-    fn error(status: u16, body: &str, headers: &[(&'static str, &str)]) -> Error {
+    fn fault(status: u16, body: &str, headers: &[(&'static str, &str)]) -> Fault {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        let status = StatusCode::from_u16(status).unwrap();
-        Error::HttpError { status, canonical_reason: String::new(), body: body.to_owned(), headers: Box::new(map) }
+        let tools = ["add_task", "list_tasks", "notes__search"].map(str::to_owned);
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        Fault::refusal(StatusCode::from_u16(status).unwrap(), &map, body, &tools, now)
     }
 
     fn remedy(status: u16, body: &str, headers: &[(&'static str, &str)]) -> Remedy {
-        let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        Fault::of(&error(status, body, headers), &["add_task", "list_tasks", "notes__search"], now).remedy
+        fault(status, body, headers).remedy
     }
 
     #[test]
@@ -213,9 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_page_of_html_is_not_kept() {
-        let now = "2026-01-01T00:00:00Z".parse().unwrap();
-        let fault = Fault::of(&error(502, &"<p>bad gateway</p>\n".repeat(1000), &[]), &[], now);
+    fn a_long_page_of_html_is_not_kept_and_no_part_of_a_key() {
+        let redactor = Redactor::new(What::default()).with_known(["plain-key-7f3a9c".to_owned()]);
+        let fault = fault(502, &"<p>bad gateway</p>\n".repeat(1000), &[]).cleaned(&redactor);
         assert!(fault.message.chars().count() <= SHOWN + 1, "{}", fault.message);
+        for before in SHOWN - 20..SHOWN {
+            let fault = Fault::transient(format!("{}plain-key-7f3a9c", "x".repeat(before))).cleaned(&redactor);
+            assert!(!fault.message.contains("plain"), "{}", fault.message);
+        }
     }
 }

@@ -2,9 +2,12 @@
 
 pub mod choice;
 mod fault;
+mod heard;
 mod prompt;
 mod remote;
 mod schema;
+mod sse;
+mod wire;
 
 use std::sync::Arc;
 

@@ -1,38 +1,65 @@
-//! What an outside model is told: who it is, what was said, what it called and what came of it.
+//! What an outside model is told: who it is, what was said, what it called and what came of it. How that is written is the
+//! business of its wire.
 
-use genai::chat::{ChatMessage, ChatRequest, MessageContent, Tool as GenaiTool, ToolCall, ToolResponse};
+use std::borrow::Cow;
+
 use model::conversation::Role;
 use tools::{Outcome, Spec, Specs};
 
+use super::heard::{Called, Kept, Part};
 use crate::{Prompt, Step};
 
 /// The part that is the same for everyone, so that providers can keep it ready.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 
-/// What the model made of a step, as it wants to see it again.
-pub(super) struct Kept {
-    /// Which model it was.
-    pub(super) by: String,
-    pub(super) content: MessageContent,
-    pub(super) reasoning: Option<String>,
+/// Everything that a model is told besides its tools.
+pub(super) struct Told<'a> {
+    pub(super) system: String,
+    pub(super) said: Vec<Said<'a>>,
 }
 
-pub(super) fn request(prompt: &Prompt<'_>, model: &str, tools: Vec<GenaiTool>) -> ChatRequest {
-    let mut messages: Vec<ChatMessage> = Vec::with_capacity(prompt.context.history.len() + 2);
-    for message in prompt.context.history.iter().filter(|message| !message.content.trim().is_empty()) {
-        let content = message.content.as_str();
-        messages.push(match message.role {
-            Role::User => ChatMessage::user(content),
-            Role::Assistant => ChatMessage::assistant(content),
-            Role::System => ChatMessage::system(content),
-        });
+pub(super) enum Said<'a> {
+    System(&'a str),
+    User(&'a str),
+    Assistant(&'a str),
+    Round(Round<'a>),
+}
+
+/// What a model said when it called tools, and what came of each call.
+pub(super) struct Round<'a> {
+    pub(super) parts: Cow<'a, [Part]>,
+    pub(super) answers: Vec<Answered<'a>>,
+}
+
+pub(super) struct Answered<'a> {
+    /// What the provider calls it, or what we do where it does not.
+    pub(super) id: Cow<'a, str>,
+    pub(super) name: &'a str,
+    pub(super) text: String,
+}
+
+impl<'a> Told<'a> {
+    /// For a model of this name.
+    pub(super) fn new(prompt: &Prompt<'a>, model: &str) -> Self {
+        let mut said = Vec::with_capacity(prompt.context.history.len() + prompt.steps.len() + 1);
+        for message in prompt.context.history.iter().filter(|message| !message.content.trim().is_empty()) {
+            said.push(match message.role {
+                Role::User => Said::User(&message.content),
+                Role::Assistant => Said::Assistant(&message.content),
+                Role::System => Said::System(&message.content),
+            });
+        }
+        said.push(Said::User(&prompt.request.message));
+        let rounds = prompt.steps.iter().enumerate().map(|(n, step)| Said::Round(round(n, step, model, prompt.tools)));
+        said.extend(rounds);
+        Self { system: system(prompt), said }
     }
-    messages.push(ChatMessage::user(prompt.request.message.as_str()));
-    for (n, step) in prompt.steps.iter().enumerate() {
-        add_step(&mut messages, n, step, model, prompt.tools);
+
+    /// All that is said by the system, for those who want it in one place.
+    pub(super) fn whole_system(&self) -> Cow<'_, str> {
+        let more = self.said.iter().filter_map(|said| if let Said::System(text) = said { Some(*text) } else { None });
+        more.fold(Cow::Borrowed(self.system.as_str()), |all, text| Cow::Owned(format!("{all}\n\n{text}")))
     }
-    let request = ChatRequest::new(messages).with_system(system(prompt));
-    if tools.is_empty() { request } else { request.with_tools(tools) }
 }
 
 /// How long the conversation is, for the log.
@@ -47,33 +74,22 @@ fn system(prompt: &Prompt<'_>) -> String {
     format!("{INSTRUCTIONS}\nIt is {}, {} in {zone}.", now.strftime("%A, %Y-%m-%d"), now.strftime("%H:%M"))
 }
 
-fn add_step(messages: &mut Vec<ChatMessage>, n: usize, step: &Step, model: &str, specs: &Specs) {
+fn round<'a>(n: usize, step: &'a Step, model: &str, specs: &Specs) -> Round<'a> {
     let kept = step.memo.as_ref().and_then(|memo| memo.0.downcast_ref::<Kept>()).filter(|kept| kept.by == model);
-    let ids: Vec<String> = match kept {
-        Some(kept) => {
-            // Where a thought is signed it is there already, and must not be there twice.
-            let reasoning = kept.reasoning.clone().filter(|_| !kept.content.contains_reasoning_content());
-            messages.push(ChatMessage::assistant(kept.content.clone()).with_reasoning_content(reasoning));
-            kept.content.tool_calls().into_iter().map(|call| call.call_id.clone()).collect()
-        }
-        // Another model's: its calls get ids of our own.
-        None => {
-            let ids: Vec<_> = (0..step.calls.len()).map(|call| format!("call_{n}_{call}")).collect();
-            let calls = step.calls.iter().zip(&ids).map(|((call, _), id)| ToolCall {
-                call_id: id.clone(),
-                fn_name: call.name.clone(),
-                fn_arguments: serde_json::from_str(&call.arguments).unwrap_or_else(|_| call.arguments.clone().into()),
-                thought_signatures: None,
-            });
-            messages.push(ChatMessage::assistant(MessageContent::from_tool_calls(calls.collect())));
-            ids
-        }
+    let parts: Cow<'a, [Part]> = match kept {
+        Some(kept) => Cow::Borrowed(&kept.parts),
+        // Another model's: only what it called means anything to this one.
+        None => step.calls.iter().map(|(call, _)| Part::Call(Called::of(call))).collect(),
     };
-    let answers = step.calls.iter().zip(ids).map(|((call, outcome), id)| {
+    let own = |at: usize| match kept.and_then(|kept| kept.calls().nth(at)) {
+        Some(call) if !call.id.is_empty() => Cow::Borrowed(call.id.as_str()),
+        _ => Cow::Owned(format!("call_{n}_{at}")),
+    };
+    let answers = step.calls.iter().enumerate().map(|(at, (call, outcome))| {
         let spec = specs.iter().find(|spec| spec.name == call.name);
-        ToolResponse::new(id, told(spec, outcome)).with_fn_name(call.name.clone())
+        Answered { id: own(at), name: &call.name, text: told(spec, outcome) }
     });
-    messages.push(ChatMessage::tool(MessageContent::from_tool_responses(answers.collect())));
+    Round { parts, answers: answers.collect() }
 }
 
 /// What came of a call, in the words of S3.

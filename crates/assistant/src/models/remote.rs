@@ -6,31 +6,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use futures::stream::{self, BoxStream};
-use futures::{Stream, StreamExt};
-use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, StreamEnd, Tool as GenaiTool};
-use genai::resolver::{AuthData, Endpoint};
-use genai::{Client, Headers, ModelIden, ServiceTarget};
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt};
+use http_body_util::Full;
 use model::Clock;
 use model::breaker::{Breaker, Breakers, Pass, Rules};
 use model::redact::{Redactor, What};
+use reqwest::header::HeaderMap;
+use reqwest::{Method, Response, Url};
 use secrecy::ExposeSecret;
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
 use tools::Specs;
 
 use super::fault::{Fault, Remedy};
-use super::prompt::{self, Kept};
-use super::{Choice, Provider, schema};
-use crate::{Call, ChatModel, Delta, Health, Memo, ModelError, Prompt, Usage, log};
+use super::heard::Heard;
+use super::prompt::{self, Told};
+use super::sse::Events;
+use super::wire::{Ask, Tool, Wire};
+use super::{Choice, schema};
+use crate::{ChatModel, Delta, Health, ModelError, Prompt, log};
 
 /// How often a request is made again.
 const RETRIES: usize = 2;
 const FIRST_DELAY: Duration = Duration::from_millis(250);
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long the end of a body may take after the last event in it.
-const LINGER: Duration = Duration::from_millis(100);
+/// How much of an error is read, in bytes.
+const MAX_ERROR: usize = 64 * 1024;
 /// The most tools that are offered: providers take no more.
 const MAX_TOOLS: usize = 128;
 /// The longest wait where nothing else sets a limit.
@@ -39,8 +41,10 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub struct Remote {
     label: String,
     choice: Choice,
-    client: Client,
-    target: ServiceTarget,
+    wire: Wire,
+    client: reqwest::Client,
+    url: Url,
+    headers: HeaderMap,
     breaker: Arc<Breaker>,
     clock: Clock,
     /// Providers repeat the key that they do not like.
@@ -62,8 +66,9 @@ struct Offered {
 /// What is the same in every request, ready to be sent.
 #[derive(Default)]
 struct Offer {
-    tools: Vec<GenaiTool>,
-    options: ChatOptions,
+    names: Vec<String>,
+    tools: Option<Box<RawValue>>,
+    temperature: Option<f64>,
 }
 
 /// Why a model cannot be asked at all.
@@ -78,7 +83,10 @@ impl Remote {
     pub fn new(choice: Choice, breakers: &Breakers, clock: Clock) -> Result<Self, Unusable> {
         let label = choice.label();
         let unusable = |cause: String| Unusable { label: label.clone(), cause };
-        let http = reqwest::Client::builder()
+        let wire = Wire::of(choice.provider);
+        let wire = wire.ok_or_else(|| unusable("the built-in model is asked otherwise".to_owned()))?;
+        let (url, headers) = (wire.url(&choice).map_err(unusable)?, wire.headers(&choice).map_err(unusable)?);
+        let client = reqwest::Client::builder()
             .connect_timeout(CONNECT)
             // A key is sent to the address that was configured, and nowhere else.
             .redirect(reqwest::redirect::Policy::none())
@@ -86,15 +94,13 @@ impl Remote {
             .tcp_nodelay(true)
             .build()
             .map_err(|error| unusable(error.to_string()))?;
-        let client = Client::builder().with_reqwest(http).build().map_err(|error| unusable(error.to_string()))?;
-        let target = target(&choice).map_err(unusable)?;
         let breaker = breakers.of(&label, Rules::MODEL);
         let secrets = choice.key.iter().chain(choice.headers.iter().map(|(_, value)| value));
         let redactor =
             Redactor::new(What::default()).with_known(secrets.map(|secret| secret.expose_secret().to_owned()));
         let without_temperature = AtomicBool::new(false);
         let offered = Mutex::default();
-        Ok(Self { label, choice, client, target, breaker, clock, redactor, without_temperature, offered })
+        Ok(Self { label, choice, wire, client, url, headers, breaker, clock, redactor, without_temperature, offered })
     }
 
     fn offered(&self) -> MutexGuard<'_, Offered> {
@@ -111,43 +117,20 @@ impl Remote {
             let kept = |name: &str| specs.iter().any(|spec| spec.name == *name);
             offered.set_aside = aside.into_iter().filter(|(name, _)| kept(name)).collect();
             let usable = specs.iter().filter(|spec| !offered.set_aside.iter().any(|(name, _)| *name == *spec.name));
-            let tools = usable.take(MAX_TOOLS).map(|spec| {
-                GenaiTool::new(spec.name.to_string())
-                    .with_description(spec.description.to_string())
-                    .with_schema(schema::adapt(&spec.schema, self.choice.provider))
+            let tools = usable.take(MAX_TOOLS).map(|spec| Tool {
+                name: &spec.name,
+                description: &spec.description,
+                schema: schema::adapt(&spec.schema, self.choice.provider),
             });
             let tools: Vec<_> = tools.collect();
-            let options = self.options(&tools);
-            offered.offer = Arc::new(Offer { tools, options });
+            offered.offer = Arc::new(Offer {
+                names: tools.iter().map(|tool| tool.name.to_owned()).collect(),
+                tools: if tools.is_empty() { None } else { self.wire.tools(&tools).ok() },
+                temperature: self.choice.temperature.filter(|_| !self.without_temperature.load(Ordering::Relaxed)),
+            });
             offered.from = Some(specs.clone());
         }
         offered.offer.clone()
-    }
-
-    fn options(&self, tools: &[GenaiTool]) -> ChatOptions {
-        let mut options = ChatOptions::default()
-            .with_capture_usage(true)
-            .with_capture_content(true)
-            .with_capture_tool_calls(true)
-            .with_capture_reasoning_content(true);
-        options.temperature = self.choice.temperature.filter(|_| !self.without_temperature.load(Ordering::Relaxed));
-        if speaks_openai(self.choice.provider) {
-            // Some names end in what would be taken for a wish about reasoning.
-            let mut body = json!({"model": self.choice.name});
-            if !tools.is_empty() {
-                body["tools"] = tools.iter().map(as_openai).collect();
-            }
-            options = options.with_extra_body(body);
-        } else if !self.choice.headers.is_empty() {
-            options = options.with_extra_headers(headers(&self.choice));
-        }
-        options
-    }
-
-    /// The tools that go with the messages: for OpenAI they are in the options, which spares two copies of all schemas
-    /// a request.
-    fn beside<'a>(&self, offer: &'a Offer) -> &'a [GenaiTool] {
-        if speaks_openai(self.choice.provider) { &[] } else { &offer.tools }
     }
 
     /// Does not offer these tools any more.
@@ -164,7 +147,7 @@ impl Remote {
     }
 
     /// The first sign of an answer, asked for again where that may help.
-    async fn open(&self, prompt: &Prompt<'_>, until: Instant) -> Result<Opened, ModelError> {
+    async fn open(&self, prompt: &Prompt<'_>, until: Instant) -> Result<Box<Opened>, ModelError> {
         let Some(pass) = self.breaker.admit() else {
             return Err(ModelError(format!("{} is left alone after repeated failures", self.label)));
         };
@@ -173,14 +156,13 @@ impl Remote {
             ExponentialBuilder::default().with_min_delay(FIRST_DELAY).with_max_times(RETRIES).with_jitter().build();
         loop {
             let offer = self.offer(prompt.tools);
-            let tools = &offer.tools;
-            let request = prompt::request(prompt, &self.label, self.beside(&offer).to_vec());
             let began = std::time::Instant::now();
-            let fault = match self.first(request, &offer, until).await {
-                Ok((first, rest)) if !is_empty(&first) || !prompt.steps.is_empty() => {
+            let first = timeout_at(until, self.first(prompt, &offer)).await.unwrap_or_else(|_| Err(Fault::late()));
+            let fault = match first.map_err(|fault| fault.cleaned(&self.redactor)) {
+                Ok(answer) if !answer.heard.ended || !answer.heard.is_empty() || !prompt.steps.is_empty() => {
                     log::model_called(&self.choice, prompt::length(prompt), began);
                     attempt.answered = true;
-                    return Ok(Opened { first: Some(first), rest, attempt, said: 0 });
+                    return Ok(Box::new(Opened { answer, attempt }));
                 }
                 Ok(_) => Fault::transient("an empty answer"),
                 Err(fault) => fault,
@@ -191,14 +173,13 @@ impl Remote {
                     self.offered().from = None;
                     continue;
                 }
-                Remedy::WithoutTool(tool) if tools.iter().any(|offered| offered.name.as_str() == tool) => {
+                Remedy::WithoutTool(tool) if offer.names.contains(&tool) => {
                     self.set_aside(&[tool], &fault.message);
                     continue;
                 }
                 Remedy::WithoutForeign => {
                     let foreign = prompt.tools.iter().filter(|spec| !spec.is_ours()).map(|spec| spec.name.to_string());
-                    let foreign: Vec<_> =
-                        foreign.filter(|name| tools.iter().any(|tool| tool.name.as_str() == name)).collect();
+                    let foreign: Vec<_> = foreign.filter(|name| offer.names.contains(name)).collect();
                     if foreign.is_empty() {
                         return Err(attempt.refused(fault.message));
                     }
@@ -221,31 +202,40 @@ impl Remote {
         }
     }
 
-    fn fault(&self, error: &genai::Error, tools: &[GenaiTool]) -> Fault {
-        let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        let fault = Fault::of(error, &names, self.clock.now());
-        Fault { message: self.redactor.text(&fault.message).into_owned(), ..fault }
+    /// Makes the request and waits for the first thing that the model says.
+    async fn first(&self, prompt: &Prompt<'_>, offer: &Offer) -> Result<Answer, Fault> {
+        let mut request = reqwest::Request::new(Method::POST, self.url.clone());
+        *request.headers_mut() = self.headers.clone();
+        // A body that cannot be sent twice is not kept for that.
+        *request.body_mut() = Some(reqwest::Body::wrap(Full::<Bytes>::from(self.body(prompt, offer)?)));
+        let response = self.client.execute(request).await.map_err(|error| Fault::connection(&error))?;
+        if !response.status().is_success() {
+            return Err(self.refusal(response, offer).await);
+        }
+        let mut answer = Answer { wire: self.wire, events: Events::new(response), heard: Heard::default() };
+        while !answer.heard.begun && !answer.heard.ended {
+            answer.listen().await?;
+        }
+        Ok(answer)
     }
 
-    /// Makes the request and waits for the first thing that the model says.
-    async fn first(
-        &self,
-        request: ChatRequest,
-        offer: &Offer,
-        until: Instant,
-    ) -> Result<(ChatStreamEvent, ChatStream), Fault> {
-        let fault = |error: &genai::Error| self.fault(error, &offer.tools);
-        let ask = self.client.exec_chat_stream(self.target.clone(), request, Some(&offer.options));
-        let mut rest = ask.await.map_err(|error| fault(&error))?.stream;
-        loop {
-            let event = tokio::time::timeout_at(until, rest.next()).await.map_err(|_| Fault::late())?;
-            match event {
-                None => return Err(Fault::transient("the answer ended before it began")),
-                Some(Err(error)) => return Err(fault(&error)),
-                Some(Ok(ChatStreamEvent::Start | ChatStreamEvent::Heartbeat)) => {}
-                Some(Ok(event)) => return Ok((event, rest)),
+    fn body(&self, prompt: &Prompt<'_>, offer: &Offer) -> Result<Vec<u8>, Fault> {
+        let told = Told::new(prompt, &self.label);
+        let (model, temperature, tools) = (self.choice.name.as_str(), offer.temperature, offer.tools.as_deref());
+        let body = self.wire.write(&Ask { model, temperature, tools, told: &told });
+        body.map_err(|error| Fault::broken(format!("the request cannot be written: {error}")))
+    }
+
+    async fn refusal(&self, mut response: Response, offer: &Offer) -> Fault {
+        let mut body = Vec::new();
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR - body.len())]);
+            if body.len() == MAX_ERROR {
+                break;
             }
         }
+        let (status, headers) = (response.status(), response.headers());
+        Fault::refusal(status, headers, &String::from_utf8_lossy(&body), &offer.names, self.clock.now())
     }
 }
 
@@ -260,93 +250,85 @@ impl ChatModel for Remote {
 
     fn reply<'a>(&'a self, prompt: Prompt<'a>) -> BoxStream<'a, Result<Delta, ModelError>> {
         let until = prompt.until.unwrap_or_else(|| Instant::now() + PATIENCE);
-        let opening = async move { self.open(&prompt, until).await };
-        let replies = stream::once(opening).flat_map(move |opened| match opened {
-            Ok(opened) => self.deltas(opened).boxed(),
-            Err(error) => stream::once(async { Err(error) }).boxed(),
+        let states = stream::unfold(State::Asking, move |state| async move {
+            let mut opened = match state {
+                State::Asking => match Box::pin(self.open(&prompt, until)).await {
+                    Ok(opened) => opened,
+                    Err(error) => return Some((Err(error), State::Over)),
+                },
+                State::Speaking(opened) => opened,
+                State::Over => return None,
+            };
+            match self.next(&mut opened).await {
+                Some(Ok(delta)) => Some((Ok(delta), State::Speaking(opened))),
+                Some(Err(message)) => Some((Err(opened.attempt.failed(message)), State::Over)),
+                None => {
+                    opened.answer.events.end().await;
+                    None
+                }
+            }
         });
-        replies.boxed()
+        states.boxed()
     }
 }
 
 impl Remote {
-    /// Everything that the model says, once it has begun.
-    fn deltas(&self, opened: Opened) -> impl Stream<Item = Result<Delta, ModelError>> + Send {
-        let states = stream::unfold(Some(opened), move |opened| async move {
-            let mut opened = opened?;
-            let event = match opened.first.take() {
-                Some(first) => Some(Ok(first)),
-                None => match tokio::time::timeout_at(opened.attempt.until, opened.rest.next()).await {
-                    Ok(event) => event,
-                    Err(_) => return Some((vec![Err(opened.attempt.failed(Fault::late().message))], None)),
-                },
-            };
-            match event {
-                Some(Ok(ChatStreamEvent::Chunk(chunk))) => {
-                    opened.said += chunk.content.len();
-                    Some((vec![Ok(Delta::Text(chunk.content))], Some(opened)))
-                }
-                Some(Ok(ChatStreamEvent::ReasoningChunk(chunk))) => {
-                    Some((vec![Ok(Delta::Thinking(chunk.content))], Some(opened)))
-                }
-                Some(Ok(ChatStreamEvent::End(end))) => Some((self.ended(opened, end), None)),
-                Some(Ok(_)) => Some((Vec::new(), Some(opened))),
-                Some(Err(error)) => {
-                    let fault = self.fault(&error, &[]);
-                    Some((vec![Err(opened.attempt.failed(fault.message))], None))
-                }
-                None => Some((vec![Err(opened.attempt.failed("the answer was cut off".to_owned()))], None)),
+    /// What the model says next, once it has begun; an error is for the log.
+    async fn next(&self, opened: &mut Opened) -> Option<Result<Delta, String>> {
+        let Opened { answer, attempt } = opened;
+        loop {
+            if let Some(delta) = answer.heard.fresh.pop_front() {
+                return Some(Ok(delta));
             }
-        });
-        states.flat_map(stream::iter)
-    }
-
-    /// The end of a reply: its calls, and what it cost.
-    fn ended(&self, opened: Opened, end: StreamEnd) -> Vec<Result<Delta, ModelError>> {
-        // Gemini's stream has no end mark but the reason why it ended.
-        if self.choice.provider == Provider::Gemini && end.captured_stop_reason.is_none() {
-            return vec![Err(opened.attempt.failed("the answer was cut off".to_owned()))];
+            if answer.heard.ended {
+                // Nothing is left to tell once the breaker has heard of it.
+                attempt.pass.as_ref()?;
+                log::model_result(&self.choice, answer.heard.length(), answer.heard.usage);
+                attempt.succeeded();
+                answer.heard.conclude(&self.label);
+                continue;
+            }
+            let listened = timeout_at(attempt.until, answer.listen()).await.unwrap_or_else(|_| Err(Fault::late()));
+            if let Err(fault) = listened {
+                return Some(Err(fault.cleaned(&self.redactor).message));
+            }
         }
-        let usage = end.captured_usage.as_ref().map(usage).unwrap_or_default();
-        log::model_result(&self.choice, opened.said, usage);
-        opened.attempt.succeeded();
-        linger(opened.rest);
-        let mut deltas = Vec::new();
-        if usage != Usage::default() {
-            deltas.push(Ok(Delta::Usage(usage)));
-        }
-        let Some(content) = end.captured_content else { return deltas };
-        let calls = content.tool_calls().into_iter().map(|call| {
-            let arguments = match &call.fn_arguments {
-                Value::String(text) => text.clone(),
-                Value::Null => String::new(),
-                arguments => arguments.to_string(),
-            };
-            Ok(Delta::Call(Call { name: call.fn_name.clone(), arguments }))
-        });
-        deltas.extend(calls);
-        let kept = Kept { by: self.label.clone(), content, reasoning: end.captured_reasoning_content };
-        deltas.push(Ok(Delta::Memo(Memo(Arc::new(kept)))));
-        deltas
     }
 }
 
-/// The end of a body may come after its last event, and only a connection that has seen it can be used again. The HTTP
-/// client reads on by itself as long as somebody could still want the rest.
-fn linger(rest: ChatStream) {
-    tokio::spawn(async move {
-        tokio::time::sleep(LINGER).await;
-        drop(rest);
-    });
+/// How far a reply is.
+enum State {
+    Asking,
+    Speaking(Box<Opened>),
+    Over,
 }
 
 /// A reply that has begun.
 struct Opened {
-    first: Option<ChatStreamEvent>,
-    rest: ChatStream,
+    answer: Answer,
     attempt: Attempt,
-    /// How much was said, in bytes.
-    said: usize,
+}
+
+/// An answer under way.
+struct Answer {
+    wire: Wire,
+    events: Events,
+    heard: Heard,
+}
+
+impl Answer {
+    /// Takes one event in.
+    async fn listen(&mut self) -> Result<(), Fault> {
+        match self.events.next().await? {
+            Some(data) => self.wire.read(data, &mut self.heard),
+            None if self.heard.stopped => {
+                self.heard.ended = true;
+                Ok(())
+            }
+            None if self.heard.begun => Err(Fault::transient("the answer was cut off")),
+            None => Err(Fault::transient(format!("the answer ended before it began: {}", self.events.stray()))),
+        }
+    }
 }
 
 /// What the breaker hears of a reply: once, after all retries.
@@ -358,7 +340,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn succeeded(mut self) {
+    fn succeeded(&mut self) {
         if let Some(pass) = self.pass.take() {
             pass.succeeded();
         }
@@ -387,76 +369,4 @@ impl Drop for Attempt {
             _ => {}
         }
     }
-}
-
-fn is_empty(event: &ChatStreamEvent) -> bool {
-    matches!(event, ChatStreamEvent::End(end) if end.captured_content.as_ref().is_none_or(|content| content.is_empty()))
-}
-
-fn usage(usage: &genai::chat::Usage) -> Usage {
-    let count = |n: Option<i32>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or_default();
-    let details = usage.completion_tokens_details.as_ref();
-    Usage {
-        input: count(usage.prompt_tokens),
-        output: count(usage.completion_tokens),
-        reasoning: count(details.and_then(|details| details.reasoning_tokens)),
-    }
-}
-
-fn as_openai(tool: &GenaiTool) -> Value {
-    let function = json!({
-        "name": tool.name.as_str(), "description": tool.description, "parameters": tool.schema, "strict": false,
-    });
-    json!({"type": "function", "function": function})
-}
-
-fn speaks_openai(provider: Provider) -> bool {
-    matches!(provider, Provider::OpenAi | Provider::OpenAiCompatible)
-}
-
-/// Where the model is, and with which key.
-fn target(choice: &Choice) -> Result<ServiceTarget, String> {
-    let (kind, default) = match choice.provider {
-        Provider::Gemini => (AdapterKind::Gemini, "https://generativelanguage.googleapis.com/v1beta/"),
-        Provider::Anthropic => (AdapterKind::Anthropic, "https://api.anthropic.com/v1/"),
-        Provider::OpenAi | Provider::OpenAiCompatible => (AdapterKind::OpenAI, "https://api.openai.com/v1/"),
-        Provider::Offline => return Err("the built-in model is asked otherwise".to_owned()),
-    };
-    let base = choice.base_url.as_deref().unwrap_or(default);
-    let mut url = reqwest::Url::parse(base).map_err(|error| format!("'{base}' is no address: {error}"))?;
-    let mut path = url.path().trim_end_matches('/').to_owned();
-    // These two are usually given without the version.
-    match choice.provider {
-        Provider::Anthropic if !path.ends_with("/v1") => path.push_str("/v1"),
-        Provider::Gemini if path.is_empty() => path.push_str("/v1beta"),
-        _ => {}
-    }
-    url.set_path(&format!("{path}/"));
-    let key = choice.key.as_ref().map(|key| key.expose_secret().to_owned());
-    let auth = if speaks_openai(choice.provider) {
-        let mut url = url.clone();
-        url.set_path(&format!("{path}/chat/completions"));
-        let mut headers = headers(choice);
-        if let Some(key) = key {
-            headers.merge(("Authorization".to_owned(), format!("Bearer {key}")));
-        }
-        AuthData::RequestOverride { url: url.to_string(), headers }
-    } else {
-        AuthData::from_single(key.unwrap_or_default())
-    };
-    let name = if speaks_openai(choice.provider) { neutral(&choice.name) } else { choice.name.clone() };
-    Ok(ServiceTarget { endpoint: Endpoint::from_owned(url.to_string()), auth, model: ModelIden::new(kind, name) })
-}
-
-/// A name without an ending that would be taken for a wish about reasoning; the real one goes into the body.
-fn neutral(name: &str) -> String {
-    match genai::chat::ReasoningEffort::from_model_name(name) {
-        (None, name) if !name.contains("::") => name.to_owned(),
-        _ => "model".to_owned(),
-    }
-}
-
-fn headers(choice: &Choice) -> Headers {
-    let pairs = choice.headers.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned()));
-    Headers::from(pairs.collect::<std::collections::HashMap<_, _>>())
 }

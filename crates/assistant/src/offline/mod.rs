@@ -2,6 +2,7 @@
 //! understand, look up, act, put it into words. The same conversation always leads to the same calls.
 
 mod acts;
+mod agents;
 mod follow_up;
 mod lookup;
 mod matching;
@@ -80,6 +81,9 @@ impl<'a> Policy<'a> {
     }
 
     fn run(mut self) -> Result<String, Ask> {
+        if let Some(said) = agents::answer(&mut self)? {
+            return Ok(said);
+        }
         let mut sentences = Vec::new();
         let commands = follow_up::commands(&self.prompt);
         if commands.iter().filter(|wanted| wanted.command.target.is_some()).count() > 2 {

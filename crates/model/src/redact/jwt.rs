@@ -11,18 +11,20 @@ const ALGORITHM: &[u8] = b"eyJhbGciOi";
 const LEAST: usize = 10;
 
 pub(super) fn hide(scan: &mut Scan, start: usize) {
-    if start < scan.no_jwt || !scan.from(start).starts_with(START.as_bytes()) || !scan.word_starts(start) {
+    if start < scan.state.no_jwt || !scan.from(start).starts_with(START.as_bytes()) || !scan.word_starts(start) {
         return;
     }
     let dot = run_end(scan.bytes, start, usize::MAX, in_part);
     let header = &scan.bytes[start..dot];
-    let payload = run_end(scan.bytes, dot + 1, LEAST, in_part).saturating_sub(dot + 1);
-    let second = scan.from(dot).strip_prefix(b".").unwrap_or_default();
-    let fits = header.len() >= LEAST && payload == LEAST && second.starts_with(START.as_bytes())
-        || header.starts_with(ALGORITHM) && second.first().is_some_and(|b| in_part(*b) || *b == b'.');
+    let second = scan.from(dot + 1);
+    let fits = scan.bytes.get(dot) == Some(b'.')
+        && (header.len() >= LEAST
+            && second.starts_with(START.as_bytes())
+            && run_end(second, 0, LEAST, in_part) == LEAST
+            || header.starts_with(ALGORITHM) && second.first().is_some_and(|b| in_part(b) || b == b'.'));
     if !fits {
         // Whatever begins later in this run ends where it ends, before the same wrong thing.
-        scan.no_jwt = dot;
+        scan.state.no_jwt = dot;
         return;
     }
     let mut end = run_end(scan.bytes, dot, usize::MAX, |b| in_part(b) || b == b'.');

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::prose::{self, Link, Look};
-use super::scan::{Scan, run_end};
+use super::scan::{Bytes, Scan, run_end};
 use super::values::{self, LONGEST_HARMLESS, Quote};
 use super::{MARK, names};
 
@@ -25,6 +25,17 @@ pub(super) fn hide(scan: &mut Scan, hit: Range<usize>) {
     if let Some(value) = name(scan, hit).and_then(|name| name.value(scan)) {
         scan.hide_later(value);
     }
+}
+
+/// Where the value of this name may begin at the earliest, however the text goes on.
+pub(super) fn least_start(scan: &Scan, hit: Range<usize>) -> usize {
+    let Some(name) = name(scan, hit.clone()) else { return hit.end };
+    let mut start = name.link(scan.bytes).map_or(name.end, |(_, start)| start);
+    // A third star would make all of them part of the value.
+    while start > name.end && scan.bytes[start - 1] == b'*' {
+        start -= 1;
+    }
+    start
 }
 
 /// Hides the token after `Bearer `, unless it is a word (`bearer of bad news`).
@@ -60,7 +71,7 @@ fn name<'t>(scan: &Scan<'t>, hit: Range<usize>) -> Option<Name<'t>> {
     let plural = usize::from(!bytes[hit.clone()].eq_ignore_ascii_case(b"token"));
     let end = run_end(bytes, hit.end, plural, |b| matches!(b, b's' | b'S'));
     let end = run_end(bytes, end, 4, |b| b.is_ascii_digit() || b == b'_');
-    if bytes.get(end).is_some_and(|b| in_name(*b)) {
+    if bytes.get(end).is_some_and(in_name) {
         return None;
     }
     let before = scan.before(hit.start).iter().rev().take(LONGEST_NAME);
@@ -75,7 +86,7 @@ impl Name<'_> {
     fn value(&self, scan: &Scan) -> Option<Range<usize>> {
         let bytes = scan.bytes;
         let (link, start) = self.link(bytes)?;
-        let listed = link == Link::Flag || bytes.get(start) == Some(&b'[');
+        let listed = link == Link::Flag || bytes.get(start) == Some(b'[');
         let start = literal_start(bytes, start);
         if let Some(open) = Quote::at(bytes, start) {
             // What has a value itself is a field of an object, not the argument of a flag or the first of a list.
@@ -102,18 +113,22 @@ impl Name<'_> {
     }
 
     /// What ties a value to the name, and where the value begins.
-    fn link(&self, bytes: &[u8]) -> Option<(Link, usize)> {
+    fn link(&self, bytes: Bytes) -> Option<(Link, usize)> {
         let mut at = blank_end(bytes, emphasis_end(bytes, self.end));
         let apart = at > self.end;
         let flag = self.text.starts_with("--");
-        if self.quote.is_some() && bytes.get(at) == Some(&b']') {
+        if self.quote.is_some() && bytes.get(at) == Some(b']') {
             at = blank_end(bytes, at + 1);
-            if bytes.get(at) != Some(&b'=') {
+            if bytes.get(at) != Some(b'=') {
                 return None;
             }
         }
-        at += usize::from(bytes.get(at) == Some(&b'?'));
-        let (link, width) = match bytes.get(at..).unwrap_or_default() {
+        at += usize::from(bytes.get(at) == Some(b'?'));
+        let rest = bytes.from(at);
+        if matches!(&*rest, [] | [b':' | b'='] | [b':', b'/' | b'\\']) {
+            bytes.note_end();
+        }
+        let (link, width) = match &*rest {
             [b':', b':' | b'-' | b'+' | b'?', ..] | [b':', b'/' | b'\\', b'/', ..] | [b'=', b'=' | b'~', ..] => {
                 return None;
             }
@@ -163,7 +178,7 @@ impl Name<'_> {
     }
 
     /// Where the credentials begin in `Authorization: Basic …`.
-    fn after_scheme(&self, bytes: &[u8], start: usize) -> Option<usize> {
+    fn after_scheme(&self, bytes: Bytes, start: usize) -> Option<usize> {
         let end = run_end(bytes, start, 20, |b| b.is_ascii_alphanumeric() || b == b'-');
         let known = || SCHEMES.iter().any(|scheme| scheme.eq_ignore_ascii_case(&bytes[start..end]));
         let credentials = blank_end(bytes, end);
@@ -181,7 +196,7 @@ impl Name<'_> {
 }
 
 /// Where the literal begins that has something before it: the list it is the first of, or a letter as in `b"…"`.
-fn literal_start(bytes: &[u8], start: usize) -> usize {
+fn literal_start(bytes: Bytes, start: usize) -> usize {
     let inside = match bytes.get(start) {
         Some(b'[') => space_end(bytes, start + 1),
         Some(b'b' | b'f' | b'r' | b'u') => start + 1,
@@ -191,16 +206,16 @@ fn literal_start(bytes: &[u8], start: usize) -> usize {
 }
 
 /// `<your password>`
-fn is_enclosed(bytes: &[u8], start: usize) -> bool {
+fn is_enclosed(bytes: Bytes, start: usize) -> bool {
     let in_hint = |b: u8| b.is_ascii_alphanumeric() || b" _-./|".contains(&b);
     let end = run_end(bytes, start + 1, LONGEST_NAME, in_hint);
-    bytes[end..].starts_with(b">") || bytes[end..].starts_with(MARK.as_bytes())
+    bytes.from(end).starts_with(b">") || bytes.from(end).starts_with(MARK.as_bytes())
 }
 
 /// Whether the string that ends here is the name of a field.
-fn is_field(bytes: &[u8], end: usize) -> bool {
+fn is_field(bytes: Bytes, end: usize) -> bool {
     let after = Quote::at(bytes, end).map_or(end, |close| close.end);
-    bytes.get(space_end(bytes, after)) == Some(&b':')
+    bytes.get(space_end(bytes, after)) == Some(b':')
 }
 
 /// The literal after a declared type: `api_key: str = "…"`.
@@ -208,21 +223,22 @@ fn after_type(scan: &Scan, start: usize) -> Option<Quote> {
     let bytes = scan.bytes;
     let in_type = |b: u8| b.is_ascii_alphanumeric() || b"_&<>[]' .:|?".contains(&b);
     let end = run_end(bytes, start, LONGEST_TYPE, in_type);
-    let assigned = bytes.get(end) == Some(&b'=') && !scan.text[start..end].contains(MARK);
+    let assigned = bytes.get(end) == Some(b'=') && !scan.text[start..end].contains(MARK);
     Quote::at(bytes, assigned.then(|| blank_end(bytes, end + 1))?)
 }
 
 /// Past the `**` of `**Password:** …`.
-fn emphasis_end(bytes: &[u8], start: usize) -> usize {
-    let stars = bytes.get(start..).is_some_and(|rest| rest.starts_with(b"**") && !rest.starts_with(b"***"));
+fn emphasis_end(bytes: Bytes, start: usize) -> usize {
+    let rest = bytes.from(start);
+    let stars = rest.starts_with(b"**") && !rest.starts_with(b"***");
     if stars { start + 2 } else { start }
 }
 
-fn space_end(bytes: &[u8], start: usize) -> usize {
+fn space_end(bytes: Bytes, start: usize) -> usize {
     run_end(bytes, start, usize::MAX, |b| b.is_ascii_whitespace())
 }
 
 /// Like `space_end`, but on the same line.
-fn blank_end(bytes: &[u8], start: usize) -> usize {
+fn blank_end(bytes: Bytes, start: usize) -> usize {
     run_end(bytes, start.min(bytes.len()), usize::MAX, |b| matches!(b, b' ' | b'\t'))
 }

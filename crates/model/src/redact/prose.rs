@@ -3,6 +3,7 @@
 //! Never looks words up in a dictionary: it goes by how a value is written and what stands around it.
 
 use super::names;
+use super::scan::{Bytes, run_end};
 
 /// What a value without quotes looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,17 +37,17 @@ const LONGEST_WORD: usize = 14;
 /// The rule: a bare value is left when it is code (a call, a path, a type), one word of at most 14 letters after a
 /// colon, or a name made of words that more code or prose follows on its line or that repeats the name before it;
 /// after a tight `=` only a call, or an argument named like a secret itself (`f(token=token)`), is left.
-pub(super) fn is_harmless(value: &str, name: &str, link: Link, after: &[u8]) -> bool {
-    let argument = matches!(after.first(), Some(b',' | b')'));
+pub(super) fn is_harmless(value: &str, name: &str, link: Link, after: Bytes) -> bool {
+    let argument = || matches!(after.first(), Some(b',' | b')'));
     match (look(value), link) {
         (Look::Secret, _) => link == Link::Colon && after.starts_with(b" = ") && value.bytes().all(in_name),
         (Look::Code, Link::Tight) => matches!(after.first(), Some(b'(' | b')' | b']' | b',' | b'"' | b'\'' | b'\\')),
         (Look::Code, _) => true,
         (_, Link::Flag) => is_grammar(value),
-        (Look::Path, Link::Tight) => argument,
-        (_, Link::Tight) => argument && names::is_secret(value),
+        (Look::Path, Link::Tight) => argument(),
+        (_, Link::Tight) => names::is_secret(value) && argument(),
         (Look::Path, _) | (Look::Word, Link::Colon) => true,
-        (Look::Word | Look::Name, _) => !ends_line(after) || repeats(value, name) || is_own(name),
+        (Look::Word | Look::Name, _) => repeats(value, name) || is_own(name) || !ends_line(after),
     }
 }
 
@@ -135,9 +136,9 @@ fn is_own(name: &str) -> bool {
 }
 
 /// Whether the line, or the string it stands in, ends here.
-fn ends_line(after: &[u8]) -> bool {
-    let rest = after.trim_ascii_start();
-    let blank = &after[..after.len() - rest.len()];
-    let next = rest.first();
-    blank.contains(&b'\n') && next != Some(&b'.') || matches!(next, None | Some(b'#' | b'"' | b'\'' | b'`' | b'\\'))
+fn ends_line(after: Bytes) -> bool {
+    let blank = run_end(after, 0, usize::MAX, |b| b.is_ascii_whitespace());
+    let next = after.get(blank);
+    after[..blank].contains(&b'\n') && next != Some(b'.')
+        || matches!(next, None | Some(b'#' | b'"' | b'\'' | b'`' | b'\\'))
 }

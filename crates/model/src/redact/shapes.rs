@@ -89,7 +89,7 @@ pub(super) fn hide(scan: &mut Scan, shape: &Shape, start: usize) {
     let length = judged - body;
     let fits = match shape.rule {
         Sure | After => length >= shape.least,
-        Exact => length == shape.least && !scan.from(judged).first().is_some_and(u8::is_ascii_alphanumeric),
+        Exact => length == shape.least && !scan.from(judged).first().is_some_and(|b| b.is_ascii_alphanumeric()),
         Random => length >= shape.least && looks_random(&scan.bytes[body..judged]),
     };
     if fits {

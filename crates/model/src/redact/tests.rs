@@ -168,6 +168,8 @@ fn private_keys() {
             &format!("a\n‹{begin}\nMIIE\nvQ==\n{end}›\nb"),
             &format!("{{\"a\":\"‹{begin}\\nMIIE\\n{end}›\\n\",\"b\":1}}"),
             &format!("a ‹{begin}\nMIIE\ncut off›"),
+            &format!("PRIVATE_KEY=\"‹{begin}\nMIIE\n{end}›\"\nb"),
+            &format!("private_key: ‹{begin}\nMIIE\n{end}›\nb"),
             &format!("a ‹{begin}\nMIIE›\nAPI_KEY='‹x›'"),
             &format!("{{\"a\":\"‹{begin}\\nMIIE›\",\"b\":\"\\\"‹{begin}MIIE›\\\"\"}}"),
             &format!("k = \"‹{begin}\\n\" +\n  \"MIIE\\n\" +\n  \"{end}›\";"),

@@ -18,7 +18,7 @@ pub(super) fn hide(scan: &mut Scan, start: usize, secrets: bool) {
         return;
     };
     let at = start + account.len();
-    scan.url_end = at + 1;
+    scan.state.url_end = at + 1;
     if !secrets || address.contains(MARK) {
         return;
     }

@@ -3,7 +3,7 @@
 //! Never lets a value reach past the JSON string it stands in, however often that string was quoted again.
 
 use super::MARK;
-use super::scan::run_end;
+use super::scan::{Bytes, run_end};
 
 /// A longer value stands for nothing else. It also bounds what is looked at again after a value was left as it is.
 pub(super) const LONGEST_HARMLESS: usize = 256;
@@ -19,15 +19,15 @@ pub(super) struct Quote {
 
 impl Quote {
     /// The quote at this position, if there is one.
-    pub(super) fn at(bytes: &[u8], start: usize) -> Option<Quote> {
+    pub(super) fn at(bytes: Bytes, start: usize) -> Option<Quote> {
         let slash_end = run_end(bytes, start, usize::MAX, |b| b == b'\\');
-        let mark = bytes.get(slash_end).copied().filter(|b| is_quote(*b))?;
+        let mark = bytes.get(slash_end).filter(|b| is_quote(*b))?;
         let depth = (slash_end - start).trailing_ones();
         (slashes(depth) == slash_end - start).then_some(Quote { mark, depth, end: slash_end + 1 })
     }
 
     /// Where the value ends that this quote opens: before the quote that closes it, or at the end of the line.
-    pub(super) fn value_end(self, bytes: &[u8]) -> usize {
+    pub(super) fn value_end(self, bytes: Bytes) -> usize {
         let mut escapes = 0;
         for (i, &b) in bytes.iter().enumerate().skip(self.end) {
             let depth = usize::trailing_ones(escapes);
@@ -42,26 +42,27 @@ impl Quote {
                 _ => escapes = 0,
             }
         }
+        bytes.note_end();
         bytes.len()
     }
 
     /// Whether this closes a JSON string rather than opens a value.
-    pub(super) fn closes(self, bytes: &[u8]) -> bool {
+    pub(super) fn closes(self, bytes: Bytes) -> bool {
         closes_string(bytes, self.end, self.depth)
     }
 }
 
 /// Where the value without quotes ends that begins at `start`.
-pub(super) fn bare_end(bytes: &[u8], start: usize) -> usize {
+pub(super) fn bare_end(bytes: Bytes, start: usize) -> usize {
     let mut end = start;
-    while let Some(&b) = bytes.get(end) {
+    while let Some(b) = bytes.get(end) {
         match b {
             ..=b' ' | b',' | b';' | b'&' | b')' | b']' | b'}' => break,
             _ if is_quote(b) => break,
-            b'[' if bytes[end..].starts_with(MARK.as_bytes()) => break,
+            b'[' if bytes.from(end).starts_with(MARK.as_bytes()) => break,
             b'\\' => {
                 let after = run_end(bytes, end, usize::MAX, |b| b == b'\\');
-                let next = bytes.get(after).copied().unwrap_or(b'"');
+                let next = bytes.get(after).unwrap_or(b'"');
                 if is_quote(next) || matches!(next, b'n' | b'r' | b't') {
                     break;
                 }
@@ -74,7 +75,7 @@ pub(super) fn bare_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Where the line ends, or the string it stands in.
-pub(super) fn line_end(bytes: &[u8], start: usize) -> usize {
+pub(super) fn line_end(bytes: Bytes, start: usize) -> usize {
     let ends = |b: u8| is_quote(b) || matches!(b, b'\n' | b'\r' | b'\\' | b'[');
     run_end(bytes, start, usize::MAX, |b| !ends(b))
 }
@@ -110,12 +111,12 @@ fn is_format(value: &str) -> bool {
 }
 
 /// Whether a string may have been closed before `at`: the next part of a JSON text follows, an operator or the end.
-fn closes_string(bytes: &[u8], at: usize, depth: u32) -> bool {
+fn closes_string(bytes: Bytes, at: usize, depth: u32) -> bool {
     let next = run_end(bytes, at, usize::MAX, |b| b.is_ascii_whitespace());
     match bytes.get(next) {
         None | Some(b',' | b':' | b'}' | b']' | b'"' | b')' | b';') => true,
         Some(b'+' | b'%') => next > at,
-        Some(other) => depth > 0 && *other == b'\\',
+        Some(other) => depth > 0 && other == b'\\',
     }
 }
 

@@ -41,6 +41,10 @@ pub(super) struct Document {
     reminders: Vec<Reminder>,
     #[serde(default)]
     conversations: Vec<Told>,
+    /// What agents did is given out but not taken in: it happened elsewhere.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    executions: Vec<serde::de::IgnoredAny>,
 }
 
 /// A conversation with all its messages.
@@ -113,6 +117,20 @@ async fn write(mut conn: Snapshot, owner: UserId, head: String, out: &Out) -> st
         for conversation in page.rows {
             let messages = all_messages(&mut conn, owner, &conversation).await?;
             out.send(format!("{between}{}", json(&Told { conversation, messages })?)).await?;
+            between = ",";
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    out.send("],\"executions\":[".to_owned()).await?;
+    (cursor, between) = (None, "");
+    loop {
+        // One by one: each may have said a lot.
+        let page = store::data::executions(&mut conn, owner, cursor.as_ref(), 1).await?;
+        for execution in &page.rows {
+            out.send(format!("{between}{}", json(execution)?)).await?;
             between = ",";
         }
         cursor = page.next;

@@ -1,9 +1,12 @@
 //! The endpoints below `/api`, one file a noun. All of them act for the user who asks and see nothing else.
 
+mod agents;
 mod backup;
 mod chat;
 mod conversations;
 mod data;
+mod executions;
+mod sessions;
 mod stream;
 mod tasks;
 mod tokens;
@@ -11,6 +14,7 @@ mod tokens;
 use std::time::Duration;
 
 use axum::http::Method;
+use axum::routing::get;
 use serde::Serialize;
 use store::page::Page;
 use utoipa_axum::router::OpenApiRouter;
@@ -29,6 +33,20 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::delete_several))
         .routes(routes!(tasks::get, tasks::update, tasks::delete))
         .routes(routes!(tasks::complete))
+        .routes(routes!(agents::list, agents::create))
+        .routes(routes!(agents::get, agents::replace, agents::delete))
+        .routes(routes!(agents::status))
+        .routes(routes!(executions::submit))
+        .routes(routes!(executions::list))
+        .routes(routes!(executions::get))
+        .routes(routes!(executions::result))
+        .routes(routes!(executions::cancel))
+        .routes(routes!(executions::retry))
+        .routes(routes!(executions::events))
+        .route("/api/executions/{id}/artifacts/{*name}", get(executions::artifact))
+        .routes(routes!(sessions::list, sessions::open))
+        .routes(routes!(sessions::get, sessions::close))
+        .routes(routes!(sessions::say))
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::get, conversations::delete))
         .routes(routes!(data::export, data::import, data::erase))
@@ -42,6 +60,8 @@ pub(crate) fn time_limit(method: &Method, route: &str, usual: Duration) -> Durat
     match route {
         // As long as its body takes to arrive and to be stored.
         RESTORE | IMPORT if *method == Method::POST => Duration::MAX,
+        // Whoever asks for the end of a run waits for it.
+        "/api/agents/{id}/executions" | "/api/agents/{id}/status" | "/api/sessions/{id}/messages" => Duration::MAX,
         // A turn has its own limit, and ends with words.
         "/chat" | "/chat/stream" | "/agent/run" => usual.saturating_mul(2).saturating_add(Duration::from_secs(5)),
         _ => usual,

@@ -91,8 +91,12 @@ impl Live {
         self.state().told.iter().map(|block| String::from_utf8_lossy(block)).collect()
     }
 
-    pub(super) fn end(&self, reply: Reply) {
-        self.state().reply = Some(reply);
+    /// The last event, where there is one, goes out together with the end.
+    pub(super) fn end(&self, last: Option<String>, reply: Reply) {
+        let mut state = self.state();
+        state.told.extend(last.map(Bytes::from));
+        state.reply = Some(reply);
+        drop(state);
         self.bell.notify_waiters();
     }
 
@@ -161,8 +165,7 @@ mod tests {
             let live = live.clone();
             async move {
                 live.tell("id: 2\n\n".to_owned());
-                live.tell("id: 3\n\n".to_owned());
-                live.end(Reply { status: 200, body: String::new() });
+                live.end(Some("id: 3\n\n".to_owned()), Reply { status: 200, body: String::new() });
             }
         });
         assert_eq!(listener.next(long).await.unwrap(), "id: 2\n\n");

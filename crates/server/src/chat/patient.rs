@@ -177,10 +177,8 @@ impl Task {
                 self.reply(&result)
             }
         };
-        if matches!(turn.form, Form::Stream) {
-            live.tell(sse::done(live.count() + 1, &self.told(&result)).unwrap_or_default());
-        }
-        live.end(reply);
+        let done = || sse::done(live.count() + 1, &self.told(&result)).unwrap_or_default();
+        live.end(matches!(turn.form, Form::Stream).then(done), reply);
         if let Some(key) = &turn.key {
             app.turns().remove(turn.user.id, &key.key);
         }

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use server::{App, Settings};
 use store::undo::Step;
 use store::{Durability, Location, Store};
+use supervisor::Supervisor;
 use tokio::sync::Notify;
 
 /// A piece of a scripted reply.
@@ -105,7 +106,17 @@ impl Bench {
         let dir = tempfile::tempdir().unwrap();
         let location = Location::Sqlite(dir.path().join("adjutant.db"));
         let store = Store::open(&location, Durability::Normal).await.unwrap();
-        let app = App::new(store.clone(), clock.clone(), settings, Models::from(model));
+        let supervisor = Supervisor::new(supervisor::Options {
+            store: store.clone(),
+            clock: clock.clone(),
+            data_dir: dir.path().to_owned(),
+            variables: Arc::new(|_| None),
+            admission: supervisor::Admission::default(),
+            agents: Vec::new(),
+            built_in: Vec::new(),
+            guardian: supervisor::guardian::Options::default(),
+        });
+        let app = App::new(supervisor, settings, Models::from(model));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(server::serve::serve(app.clone(), listener));

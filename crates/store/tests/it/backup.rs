@@ -1,10 +1,13 @@
 //! Backups: whole or refused, and from either database into the other.
 
+use model::execution::State;
 use model::task::Filter;
 use sha2::Digest;
 use store::backup::{Backup, restore, tables};
-use store::{Error, Location, tasks};
+use store::executions::{Left, Whose, abandoned, append, give_back, output, recover};
+use store::{Error, Location, sessions, tasks};
 
+use crate::executions::said;
 use crate::{Bench, on_both, write};
 
 on_both!(
@@ -12,7 +15,8 @@ on_both!(
     one_of_an_older_schema_comes_back,
     half_a_backup_changes_nothing,
     every_table_is_in_it,
-    a_snapshot_stands_still
+    a_snapshot_stands_still,
+    executions_come_back_without_their_holders
 );
 
 async fn backup(bench: &Bench) -> String {
@@ -69,18 +73,30 @@ async fn everything_comes_back(bench: Bench) {
 }
 
 async fn one_of_an_older_schema_comes_back(bench: Bench) {
-    // OPS-7; the first schema had no reminders
+    // OPS-7; the first schema had no reminders, nor executions
     bench.add(bench.alice, bench.titled("kept")).await;
+    bench.submit(bench.run(bench.alice, "a")).await.unwrap();
     let text = backup(&bench).await;
     let header = format!(
         "\"schema\":{}",
         serde_json::from_str::<serde_json::Value>(text.lines().next().unwrap()).unwrap()["schema"]
     );
-    let old: Vec<_> = text.lines().filter(|line| !line.contains("\"table\":\"reminders\"")).collect();
+    let mut known = true;
+    let old: Vec<_> = text
+        .lines()
+        .filter(|line| {
+            if let Some(table) = line.strip_prefix("{").filter(|line| line.contains("\"table\"")) {
+                let later = ["reminders", "agents", "executions", "execution_events", "sessions"];
+                known = !later.iter().any(|later| table.contains(&format!("\"table\":\"{later}\"")));
+            }
+            known || line.contains("\"sha256\"")
+        })
+        .collect();
     let old = resealed(&format!("{}\n", old.join("\n")).replacen(&header, "\"schema\":1", 1));
     assert_ne!(old, text);
     restored(&bench, &old).await.unwrap();
     assert_eq!(titles(&bench).await, ["kept"]);
+    assert_eq!(bench.count("SELECT COUNT(*) FROM executions").await, 0, "what a backup does not have is not there");
 }
 
 async fn half_a_backup_changes_nothing(bench: Bench) {
@@ -132,8 +148,8 @@ async fn every_table_is_in_it(bench: Bench) {
             sqlx::query_as::<_, (String, String)>(sql).fetch_all(&mut conn).await.unwrap()
         }
     };
-    // Whose turn it is says nothing any more when a backup is read again.
-    there.retain(|(table, _)| !["schema_steps", "turns"].contains(&table.as_str()));
+    // Whose turn it is and who is at work say nothing any more when a backup is read again.
+    there.retain(|(table, _)| !["schema_steps", "turns", "nodes", "places"].contains(&table.as_str()));
     known.sort();
     there.sort();
     assert_eq!(known, there);
@@ -149,4 +165,59 @@ async fn a_snapshot_stands_still(bench: Bench) {
         text.push_str(&chunk);
     }
     assert!(text.contains("before") && !text.contains("meanwhile"));
+}
+
+async fn executions_come_back_without_their_holders(bench: Bench) {
+    // OPS-7, SUP-11; while a node is at work
+    let (alice, node, now) = (bench.alice, bench.node().await, bench.now());
+    let session = model::session::Session {
+        id: bench.clock.id(),
+        agent_id: "s".into(),
+        state: model::session::State::Ready,
+        created_at: now,
+        last_activity: now,
+        expires_at: now,
+        ended_at: None,
+        error_message: None,
+    };
+    let open = session.clone();
+    write!(bench, tx => sessions::open(tx, alice, &open, node, 1)).unwrap();
+    for _ in 0..4 {
+        bench.submit(bench.run(alice, "a")).await.unwrap();
+    }
+    let ended = bench.finish(&bench.claim(node, "a", 1, 1).await[0], Left::default()).await;
+    let at_work = bench.claim(node, "a", 1, 1).await.remove(0);
+    let id = at_work.fence.id;
+    let mut running = at_work.stored.execution.clone();
+    running.enter(State::Running, bench.now()).unwrap();
+    write!(bench, tx => append(tx, id, &[said(3, "stdout", 0, "half")])).unwrap();
+    assert!(bench.save(at_work.fence, &running, None).await);
+    let text = backup(&bench).await;
+    // Meanwhile the next one begins.
+    let at_work = (at_work.fence, running);
+    write!(bench, tx => give_back(tx, id, node)).unwrap();
+    let later = bench.claim(node, "a", 1, 1).await.remove(0);
+
+    restored(&bench, &text).await.unwrap();
+    assert_eq!(bench.execution(ended.id).await, ended);
+    assert_eq!(bench.execution(later.fence.id).await.state, State::Idle);
+    assert_eq!(bench.count("SELECT COUNT(*) FROM places").await, 0);
+    assert!(!bench.save(at_work.0, &at_work.1, None).await, "what was before has no holder");
+    let again = bench.claim(node, "a", 1, 1).await.remove(0);
+    assert_eq!(again.fence.id, later.fence.id);
+    assert_ne!(again.fence, later.fence);
+    assert!(!bench.save(later.fence, &later.stored.execution, None).await, "nor can an earlier claim be used");
+    assert!(bench.save(again.fence, &again.stored.execution, None).await);
+
+    let now = bench.now();
+    let found = write!(bench, tx => abandoned(tx, 9)).unwrap();
+    assert_eq!(found.iter().map(|stored| stored.execution.id).collect::<Vec<_>>(), [id]);
+    let stored = found[0].clone();
+    let failed = write!(bench, tx => recover(tx, stored, "restored", None, now)).unwrap();
+    crate::queue::legal(&failed);
+    let mut reader = bench.store.reader().await.unwrap();
+    assert_eq!(output(&mut reader, id, "stdout").await.unwrap(), "half");
+    assert_eq!(write!(bench, tx => sessions::abandon(tx, now)).unwrap(), 1);
+    let session = sessions::get(&mut reader, Whose::Users(alice), session.id).await.unwrap();
+    assert_eq!(session.state, model::session::State::Failed);
 }

@@ -2,14 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agents;
 mod backup;
 mod concurrency;
 mod conversations;
 mod data;
+mod executions;
 mod housekeeping;
 mod idempotency;
 mod migrations;
+mod nodes;
+mod queue;
 mod reminders;
+mod runs;
+mod sessions;
 mod tasks;
 mod tokens;
 mod turns;
@@ -113,6 +119,19 @@ impl Bench {
         let mut reader = self.store.reader().await.unwrap();
         let page = store::tasks::list(&mut reader, owner, &model::task::Filter::default(), None, 200).await.unwrap();
         page.rows.into_iter().map(|task| task.title).collect()
+    }
+
+    /// What a table holds, counted by whoever can see all of it.
+    pub async fn count(&self, sql: &'static str) -> i64 {
+        match &self.location {
+            Location::Sqlite(path) => {
+                rusqlite::Connection::open(path).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+            }
+            Location::Postgres(url) => {
+                let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+                sqlx::query_scalar(sql).fetch_one(&mut conn).await.unwrap()
+            }
+        }
     }
 
     pub async fn write<T, F>(&self, job: F) -> store::Result<T>

@@ -36,11 +36,12 @@ pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
             }
             Part::Call(call) => {
                 let function = json!({"name": call.name, "arguments": ""});
+                let number = reply.first_number.saturating_add(index as u64);
                 let opening =
-                    json!({"index": index, "id": id(request, index), "type": "function", "function": function});
+                    json!({"index": number, "id": id(request, index), "type": "function", "function": function});
                 events.content(None, chunk(json!({"tool_calls": [opening]}), Value::Null));
                 for piece in fragments(&call.arguments) {
-                    let more = json!({"index": index, "function": {"arguments": piece}});
+                    let more = json!({"index": number, "function": {"arguments": piece}});
                     events.content(None, chunk(json!({"tool_calls": [more]}), Value::Null));
                 }
                 index += 1;

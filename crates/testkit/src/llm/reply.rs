@@ -22,6 +22,8 @@ pub struct Reply {
     pub gap: Duration,
     pub(super) gate: Option<Arc<Notify>>,
     pub(super) torn: Option<usize>,
+    /// The number of its first call, where the wire numbers them.
+    pub(super) first_number: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -155,6 +157,7 @@ impl Reply {
             gap: Duration::ZERO,
             gate: None,
             torn: None,
+            first_number: 0,
         }
     }
 
@@ -224,6 +227,13 @@ impl Reply {
     #[must_use]
     pub fn torn(mut self, bytes: usize) -> Self {
         self.torn = Some(bytes.max(1));
+        self
+    }
+
+    /// Numbers its calls from here on, as no provider should.
+    #[must_use]
+    pub fn numbered_from(mut self, first: u64) -> Self {
+        self.first_number = first;
         self
     }
 

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Found, Settings, matches};
 use crate::catalog::{self, ID_KEYS};
-use crate::{Confirm, Consent, Names, Spec, Tool};
+use crate::{Confirm, Consent, Spec, Tool};
 
 /// The longest name that every provider takes.
 const LONGEST_NAME: usize = 64;
@@ -47,8 +47,11 @@ impl Foreign {
     }
 }
 
-pub(super) fn specs<'a>(names: Names, found: &[Found], settings: impl Fn(&str) -> Option<&'a Settings>) -> Arc<[Spec]> {
-    let ours = catalog::of(names);
+pub(super) fn specs<'a>(
+    ours: &'static [Spec],
+    found: &[Found],
+    settings: impl Fn(&str) -> Option<&'a Settings>,
+) -> Arc<[Spec]> {
     let mut called = Called::new(ours, found);
     let theirs = found.iter().filter_map(|found| Some(adopt(found, called.name(found), settings(&found.server)?)));
     ours.iter().cloned().chain(theirs).collect()
@@ -174,6 +177,7 @@ fn marked(found: &Found) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::Names;
     use serde_json::json;
 
     use super::*;
@@ -197,7 +201,7 @@ mod tests {
     fn named(names: Names, tools: &[(&str, &str)]) -> Vec<String> {
         let found: Vec<_> = tools.iter().map(|(server, tool)| found(server, tool, json!({}))).collect();
         let settings = settings("x");
-        let specs = specs(names, &found, |_| Some(&settings));
+        let specs = specs(catalog::of(names), &found, |_| Some(&settings));
         specs.iter().filter(|spec| !spec.is_ours()).map(|spec| spec.name.to_string()).collect()
     }
 
@@ -252,7 +256,7 @@ mod tests {
             found("s", "send", json!({})),
         ];
         let asked = |settings: &Settings| {
-            let specs = specs(Names::None, &tools, |_| Some(settings));
+            let specs = specs(&[], &tools, |_| Some(settings));
             specs.iter().filter(|spec| spec.destructive).map(|spec| spec.name.to_string()).collect::<Vec<_>>()
         };
         let mut settings = settings("s");
@@ -262,7 +266,7 @@ mod tests {
         settings.never_ask = vec!["send".into()];
         settings.ask = vec!["search".into()];
         assert_eq!(asked(&settings), ["delete_todo", "search"], "the user's rule comes first");
-        let specs = specs(Names::None, &tools, |_| Some(&settings));
+        let specs = specs(&[], &tools, |_| Some(&settings));
         assert!(!specs[1].takes("user_id") && specs[1].schema["required"] == json!(["title"]));
         assert!(!specs[0].takes("confirmation"));
     }

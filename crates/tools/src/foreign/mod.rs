@@ -33,7 +33,7 @@ pub use server::{Phase, ServerState};
 pub use settings::{Era, Settings, Transport};
 pub use tool::{Annotations, Found, LeftOut, matches};
 
-use crate::{Arguments, Names, Spec};
+use crate::{Arguments, Spec};
 use server::Server;
 
 /// How much of what others say goes into the log or an error.
@@ -56,7 +56,7 @@ struct Inner {
 
 /// What is offered and what became of it.
 struct Adopted {
-    names: Names,
+    ours: &'static [Spec],
     from: Arc<[Found]>,
     specs: Arc<[Spec]>,
 }
@@ -143,19 +143,19 @@ impl Servers {
         offered.1.clone()
     }
 
-    /// Our own tools under these names and, after them, those of others. The same list until something changes.
-    pub(crate) fn specs(&self, names: Names) -> Arc<[Spec]> {
+    /// Our own tools and, after them, those of others. The same list until something changes.
+    pub(crate) fn specs(&self, ours: &'static [Spec]) -> Arc<[Spec]> {
         let from = self.tools();
         let mut adopted = self.0.adopted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Adopted { specs, .. }) =
-            adopted.as_ref().filter(|adopted| adopted.names == names && Arc::ptr_eq(&adopted.from, &from))
+            adopted.as_ref().filter(|adopted| std::ptr::eq(adopted.ours, ours) && Arc::ptr_eq(&adopted.from, &from))
         {
             return specs.clone();
         }
         let servers = self.servers().clone();
         let settings = |name: &str| servers.iter().find(|server| *server.name == *name).map(|server| &server.settings);
-        let specs = adopt::specs(names, &from, settings);
-        *adopted = Some(Adopted { names, from, specs: specs.clone() });
+        let specs = adopt::specs(ours, &from, settings);
+        *adopted = Some(Adopted { ours, from, specs: specs.clone() });
         specs
     }
 

@@ -194,6 +194,7 @@ mod tests {
             names: Names::Task,
             confirm: Confirm::Destructive,
             servers: None,
+            supervisor: None,
         };
         Asker { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
     }

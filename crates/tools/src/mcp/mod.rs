@@ -27,7 +27,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{Instrument, Span};
 
 use crate::answer::{Failure, UNAVAILABLE};
-use crate::{Act, Answer, Arguments, Consent, Names, Outcome, Spec, Tools, catalog, record};
+use crate::{Act, Answer, Arguments, Consent, Outcome, Spec, Tools, record};
 use consent::{Consents, Verdict};
 
 const INSTRUCTIONS: &str = "Tasks and reminders of one user. Take ids from the list of tasks, and do not show them to the \
@@ -68,7 +68,7 @@ impl Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.take().unwrap_or_default();
         let name = request.name.as_ref();
-        let Some(spec) = catalog::of(asker.tools.names).iter().find(|spec| spec.name == name) else {
+        let Some(spec) = asker.tools.ours(&asker.user).iter().find(|spec| spec.name == name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool named '{name}'"), None));
         };
         // The user's answer to a question that this call asked before.
@@ -163,8 +163,8 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let names = self.asker(&context)?.tools.names;
-        Ok(ListToolsResult::with_all_items(described(names)))
+        let asker = self.asker(&context)?;
+        Ok(ListToolsResult::with_all_items(described(asker.tools.ours(&asker.user))))
     }
 
     async fn call_tool(
@@ -228,7 +228,7 @@ impl ServerHandler for Handler {
 }
 
 /// The tools as a client sees them, in a fixed order.
-fn described(names: Names) -> Vec<Tool> {
+fn described(specs: &[Spec]) -> Vec<Tool> {
     let describe = |spec: &Spec| {
         let hints = ToolAnnotations::with_title(&*spec.title)
             .read_only(spec.read_only)
@@ -239,5 +239,5 @@ fn described(names: Names) -> Vec<Tool> {
             .with_title(&*spec.title)
             .with_annotations(hints)
     };
-    catalog::of(names).iter().map(describe).collect()
+    specs.iter().map(describe).collect()
 }

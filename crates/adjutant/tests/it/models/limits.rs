@@ -130,6 +130,42 @@ async fn endless_answers_end() {
     }
 }
 
+#[tokio::test]
+async fn a_line_that_never_ends_is_left() {
+    // RES-2
+    for kind in Kind::WIRES {
+        let stage = Stage::with(kind, "[server]\nrequest_timeout_seconds = 5\n").await;
+        stage.llm.always(Reply::fault(Fault::EndlessLine));
+        let started = Instant::now();
+        let turn = stage.say("add buy milk").await;
+        turn.assert_fell_back();
+        assert_eq!(turn.calls(), [("add_task", "completed")], "{kind:?} {turn:?}");
+        let (chat, ran) = tokio::join!(stage.chat("add buy eggs"), stage.run("add buy bread"));
+        assert!(started.elapsed() < Duration::from_secs(10), "{kind:?}: {:?}", started.elapsed());
+        assert_eq!((&chat["model"], &ran["metadata"]["model"]), (&json!("offline"), &json!("offline")), "{kind:?}");
+        assert_eq!(stage.titles().await.len(), 3, "{kind:?}");
+        stage.llm.idle().await;
+        let peak = memory(stage.server.pid());
+        assert!(peak < 200 * 1024, "{kind:?}: {peak} KiB");
+    }
+}
+
+#[tokio::test]
+async fn a_number_of_a_call_is_no_size() {
+    // RES-2
+    let stage = Stage::new(Kind::OpenAi).await;
+    for first in [4_000_000_000, u64::MAX - 1] {
+        let two = [("add_task", json!({"title": "first of two"})), ("add_task", json!({"title": "second of two"}))];
+        stage.llm.script([Reply::calls(two).numbered_from(first), Reply::text("Both added.")]);
+        let turn = stage.say("add two things").await;
+        assert_eq!(turn.calls(), [("add_task", "completed"), ("add_task", "completed")], "{first} {turn:?}");
+        assert_eq!((turn.output(), turn.errors().len()), ("Both added.", 0), "{first} {turn:?}");
+        assert_eq!(stage.llm.requests().last().unwrap().tool_results().len(), 2, "{first}");
+    }
+    let peak = memory(stage.server.pid());
+    assert!(peak < 200 * 1024, "{peak} KiB");
+}
+
 /// The most memory that a process has had, in KiB.
 fn memory(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

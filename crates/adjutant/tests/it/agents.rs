@@ -1,0 +1,226 @@
+//! `adjutant agents`, and what `config` and `doctor` say about agents.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use testkit::app::{Home, Ran};
+
+use crate::home;
+
+const CAT: &str = "[[agents]]\nid = \"cat\"\nexecutable_path = \"/bin/cat\"\n";
+
+/// Runs the same story with and without a server.
+fn both_ways(home: impl Fn() -> Home, story: impl Fn(&Home)) {
+    story(&home());
+    let served = home();
+    let _server = served.serve();
+    story(&served);
+}
+
+/// A home on whose PATH is a program of this name that runs `script`.
+fn with_program(name: &str, script: &str) -> Home {
+    let home = home();
+    let folder = home.path().join("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join(name);
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    home.with("PATH", &path)
+}
+
+fn feed(home: &Home, arguments: &[&str], input: &str) -> Ran {
+    let mut command = home.command(arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    Ran::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn add_list_show_and_rm() {
+    // SUP-1
+    both_ways(home, |home| {
+        assert_eq!(home.run(&["agents", "list"]).ok(), "");
+        let add = ["agents", "add", "--id", "shout", "--name", "Shouter", "--executable", "tr", "--timeout", "7.5"];
+        let more = ["--arg", "a-z", "--arg", "A-Z", "--env", "LANG=C", "--env", "KEY=env:SOME_KEY", "--cwd", "."];
+        assert_eq!(home.run(&[&add[..], &more].concat()).ok(), "Added 'shout' (tr, read-only)\n");
+        assert_eq!(home.run(&["agents", "list"]).ok(), "shout\tShouter\tenabled\tread-only\ttask\ttr\n");
+        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "shout\n");
+        let listed = home.run(&["agents", "list", "--json"]).json();
+        assert_eq!((&listed["count"], &listed["agents"][0]["source"]), (&json!(1), &json!("api")));
+        let body = home.run(&["agents", "show", "shout", "--json"]).json();
+        assert_eq!((&body["args"], &body["timeout"]), (&json!(["a-z", "A-Z"]), &json!(7.5)));
+        assert_eq!(body["envs"], json!({"LANG": "C", "KEY": "env:SOME_KEY"}));
+        let there = std::fs::canonicalize(home.path()).unwrap();
+        assert_eq!(std::fs::canonicalize(body["working_directory"].as_str().unwrap()).unwrap(), there);
+        let shown = home.run(&["agents", "show", "Shouter"]).ok();
+        for line in ["args                       a-z A-Z\n", "now                        0 running, 0 waiting\n"] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        let taken = home.run(&["agents", "add", "--id", "shout", "--executable", "cat"]);
+        assert_eq!(taken.code(), 7, "{}", taken.err());
+
+        let asked = home.run(&["agents", "rm", "shout"]);
+        assert_eq!((asked.code(), asked.err().contains("'shout'")), (4, true), "{}", asked.err());
+        assert_eq!(
+            home.run(&["agents", "rm", "shout", "--yes"]).ok(),
+            "Removed 'shout'; what was done stays on record\n"
+        );
+        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "");
+        assert_eq!(home.run(&["agents", "show", "shout"]).code(), 3);
+    });
+}
+
+#[tokio::test]
+async fn an_agent_of_the_file_stays_as_it_is() {
+    // SUP-1
+    both_ways(
+        || home().configured(CAT),
+        |home| {
+            let refused = home.run(&["agents", "rm", "cat", "--yes"]);
+            assert_eq!(refused.code(), 7);
+            assert!(refused.err().contains("in the configuration file"), "{}", refused.err());
+            let taken = home.run(&["agents", "add", "--id", "cat", "--executable", "tac"]);
+            assert_eq!(taken.code(), 7, "{}", taken.err());
+            assert_eq!(home.run(&["agents", "list"]).ok(), "cat\tcat\tenabled\tread-only\ttask\t/bin/cat\n");
+        },
+    );
+    let home = home().configured(CAT);
+    let server = home.serve();
+    let removed = server.request(Method::DELETE, "/api/agents/cat").send().await.unwrap();
+    assert_eq!(removed.status(), 409);
+    assert_eq!(removed.json::<Value>().await.unwrap()["type"], "urn:adjutant:problem:configured");
+}
+
+#[test]
+fn an_agent_from_a_file() {
+    both_ways(home, |home| {
+        let file = home.path().join("agent.toml");
+        std::fs::write(&file, "id = \"one\"\nexecutable_path = \"cat\"\nmax_retries = 2\n").unwrap();
+        home.run(&["agents", "add", "--file", "agent.toml", "--name", "First"]).ok();
+        let one = home.run(&["agents", "show", "one", "--json"]).json();
+        assert_eq!((&one["name"], &one["max_retries"]), (&json!("First"), &json!(2)), "flags win over the file");
+        std::fs::write(&file, "[[agents]]\nid = \"two\"\nexecutable_path = \"cat\"\n").unwrap();
+        home.run(&["agents", "add", "--file", "agent.toml"]).ok();
+        let three = feed(home, &["agents", "add", "--file", "-"], r#"{"id": "three", "executable_path": "cat"}"#);
+        three.ok();
+        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "one\nthree\ntwo\n");
+        // What is shown can be given back.
+        let body = home.run(&["agents", "show", "two", "--json"]).ok();
+        home.run(&["agents", "rm", "two", "--yes"]).ok();
+        feed(home, &["agents", "add", "--file", "-"], &body).ok();
+        assert_eq!(home.run(&["agents", "add", "--file", "missing.toml"]).code(), 3);
+        assert_eq!(feed(home, &["agents", "add", "--file", "-"], "not an agent").code(), 2);
+        assert_eq!(home.run(&["agents", "add"]).code(), 2);
+    });
+}
+
+#[test]
+fn what_is_wrong_is_named_by_its_field() {
+    both_ways(home, |home| {
+        for (flags, field) in [
+            (&["--id", "Upper", "--executable", "cat"][..], "id"),
+            (&["--id", "a", "--executable", "no-such-program"], "executable_path"),
+            (&["--id", "a", "--executable", "cat", "--cwd", "/no/such/place"], "working_directory"),
+            (&["--id", "a", "--executable", "cat", "--env", "API_KEY=sk-0123456789abcdef"], "envs.API_KEY"),
+            (&["--preset", "no-such-preset"], "preset"),
+        ] {
+            let refused = home.run(&[&["agents", "add", "--json"], flags].concat());
+            assert_eq!(refused.code(), 2, "{flags:?}");
+            assert_eq!(refused.json()["errors"][0]["field"], field, "{flags:?}");
+        }
+        assert_eq!(home.run(&["agents", "add", "--executable", "cat", "--env", "novalue"]).code(), 2);
+        assert_eq!(home.run(&["agents", "add", "--executable", "cat", "--input", "mail"]).code(), 2);
+    });
+}
+
+#[test]
+fn presets_are_found_added_and_checked() {
+    let home = with_program("codex", "[ \"$*\" = --version ] && echo codex 1.2.3");
+    let presets = home.run(&["agents", "presets", "-q"]).ok();
+    assert!(presets.lines().any(|preset| preset == "codex"), "{presets}");
+    let all = home.run(&["agents", "presets", "--json"]).json();
+    assert_eq!(all["count"], presets.lines().count());
+    let found = home.run(&["agents", "detect"]).ok();
+    assert!(found.contains("bin/codex\tadjutant agents add --preset codex\n"), "{found}");
+    assert_eq!(home.run(&["agents", "detect", "-q"]).ok(), "codex\n");
+    assert_eq!(home.run(&["agents", "detect", "--json"]).json()["presets"][0]["id"], "codex");
+
+    assert_eq!(home.run(&["agents", "add", "--preset", "codex"]).ok(), "Added 'codex' (codex, read-only)\n");
+    let checked = home.run(&["agents", "check"]).ok();
+    assert!(checked.starts_with("ok\tcodex\t") && checked.ends_with(": codex 1.2.3\n"), "{checked}");
+}
+
+#[test]
+fn check_says_what_is_wrong_and_what_to_do() {
+    let file = "[[agents]]\nid = \"gone\"\nexecutable_path = \"no-such-program\"\n\
+                [[agents]]\nid = \"keyless\"\nexecutable_path = \"cat\"\nenvs = { KEY = \"env:NOT_SET\" }\n\
+                [[agents]]\nid = \"off\"\nexecutable_path = \"no-such-program\"\nenabled = false\n";
+    both_ways(
+        || home().configured(&format!("{CAT}{file}")),
+        |home| {
+            let checked = home.run(&["agents", "check"]);
+            assert_eq!(checked.code(), 1);
+            assert!(checked.err().contains("2 of 3 agents"), "{}", checked.err());
+            for line in [
+                "ok\tcat\t/bin/cat\n",
+                "!!\tgone\tthe program 'no-such-program' is not on the PATH",
+                "!!\tkeyless\tenvs.KEY needs the variable NOT_SET, which is not set: set it where adjutant runs\n",
+            ] {
+                assert!(checked.out().contains(line), "{}", checked.out());
+            }
+            home.run(&["agents", "check", "cat"]).ok();
+            assert_eq!(home.run(&["agents", "check", "off"]).code(), 1, "who is named is looked at");
+            assert_eq!(home.run(&["agents", "check", "nobody"]).code(), 3);
+            let body = home.run(&["agents", "check", "gone", "--json"]).json();
+            assert_eq!((&body["ok"], &body["agents"][0]["id"]), (&json!(false), &json!("gone")));
+        },
+    );
+    let broken = with_program("codex", "echo cannot >&2; exit 9").configured("[[agents]]\npreset = \"codex\"\n");
+    let checked = broken.run(&["agents", "check"]);
+    assert_eq!(checked.code(), 1);
+    assert!(checked.out().contains("--version` ended with exit status: 9: cannot"), "{}", checked.out());
+}
+
+#[test]
+fn mistakes_have_a_file_a_line_and_a_field() {
+    // SUP-1
+    let file = "[[agents]]\nid = \"a\"\nexecutable_path = \"cat\"\ninput_pattern = \"mail\"\n\
+                [[agents]]\nid = \"b\"\nexecutable_path = \"cat\"\ntimeout = 0\nenvs = { TOKEN = \"sk-0123456789abcdef\" }\n\
+                [[agents]]\nid = \"c\"\nprogram = \"cat\"\n";
+    let check = home().configured(file).run(&["config", "check"]);
+    assert_eq!(check.code(), 2);
+    let lines: Vec<String> = check.out().lines().map(str::to_owned).collect();
+    for (place, field) in [
+        ("config.toml:4", "agents[a].input_pattern"),
+        ("config.toml:8", "agents[b].timeout"),
+        ("config.toml:9", "agents[b].envs.TOKEN"),
+        ("config.toml:12", "agents[c].program"),
+    ] {
+        assert!(lines.iter().any(|line| line.contains(place) && line.contains(field)), "{place} {field}: {lines:#?}");
+    }
+    assert!(!check.out().contains("0123456789abcdef"), "{}", check.out());
+}
+
+#[test]
+fn config_and_doctor_know_the_agents() {
+    let file = "[[agents]]\nid = \"a\"\nexecutable_path = \"cat\"\nargs = [\"-u\"]\n\
+                envs = { KEY = \"env:SOME_KEY\", MOOD = \"sunny\" }\n[[agents]]\nid = \"gone\"\nexecutable_path = \"/no/such\"\n";
+    let home = home().configured(file).with("SOME_KEY", "hunter2hunter2");
+    let shown = home.run(&["config", "show"]).ok();
+    assert!(shown.contains("agents[a]\tcat -u, read-only, with KEY env:SOME_KEY, MOOD set\t"), "{shown}");
+    assert!(shown.contains("config.toml:1"), "{shown}");
+    let body = home.run(&["config", "show", "--json"]).json();
+    assert_eq!(body["agents"][0]["envs"], json!({"KEY": "env:SOME_KEY", "MOOD": "set"}));
+    let doctor = home.run(&["doctor"]);
+    assert_eq!(doctor.code(), 1);
+    for line in ["ok\tagent\ta: ", "!!\tagent\tgone: the program /no/such cannot be run", "ok\tread-only\t"] {
+        assert!(doctor.out().contains(line), "{}", doctor.out());
+    }
+    for said in [shown, body.to_string(), doctor.out()] {
+        assert!(!said.contains("sunny") && !said.contains("hunter2"), "{said}");
+    }
+}

@@ -1,0 +1,77 @@
+//! A length of time that is written as a number of seconds.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+/// The longest there is: 366 days.
+pub const MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seconds(Duration);
+
+impl Seconds {
+    pub const fn new(seconds: u64) -> Self {
+        Self(Duration::from_secs(seconds))
+    }
+
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(Duration::from_millis(millis))
+    }
+
+    pub const fn duration(self) -> Duration {
+        self.0
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0.is_zero()
+    }
+
+    /// For the database.
+    pub fn as_millis(self) -> i64 {
+        i64::try_from(self.0.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+impl From<Duration> for Seconds {
+    fn from(duration: Duration) -> Self {
+        Self(duration.min(MAX))
+    }
+}
+
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.subsec_nanos() == 0 {
+            serializer.serialize_u64(self.0.as_secs())
+        } else {
+            serializer.serialize_f64(self.0.as_secs_f64())
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        match Duration::try_from_secs_f64(seconds) {
+            // Whole milliseconds: what is written back is what was read.
+            Ok(duration) if duration <= MAX => Ok(Self::from_millis((seconds * 1000.0).round() as u64)),
+            _ => Err(D::Error::custom("must be a number of seconds between 0 and 366 days")),
+        }
+    }
+}
+
+impl PartialSchema for Seconds {
+    fn schema() -> RefOr<Schema> {
+        f64::schema()
+    }
+}
+
+impl ToSchema for Seconds {
+    fn name() -> Cow<'static, str> {
+        "Seconds".into()
+    }
+}

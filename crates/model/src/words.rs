@@ -1,0 +1,40 @@
+//! Enumerations whose values are words: in JSON, in the database and on the command line alike.
+
+/// `words! { pub enum Mode { Task = "task" } }`: with `as_str`, `parse` that names the field, and serde in those words.
+#[macro_export]
+macro_rules! words {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+            utoipa::ToSchema,
+        )]
+        $(#[$attribute])*
+        pub enum $name {
+            $($(#[$of])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+
+            pub fn parse(field: &str, text: &str) -> Result<Self, $crate::Invalid> {
+                let found = Self::ALL.iter().find(|value| value.as_str() == text);
+                found.copied().ok_or_else(|| {
+                    let words = [$($word),+].join(", ");
+                    $crate::Invalid::one(field, "one_of", format!("must be one of {words}"))
+                })
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}

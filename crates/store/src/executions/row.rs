@@ -1,0 +1,91 @@
+//! An execution as it stands in its row.
+
+use jiff::Timestamp;
+use model::UserId;
+use model::agent::Seconds;
+use model::execution::{Category, Execution, State};
+use uuid::Uuid;
+
+use crate::Result;
+use crate::conn::Row;
+
+pub(super) const COLUMNS: &str = "e.id, e.agent_id, e.schedule_id, e.session_id, e.state, e.previous_state, e.created_at, \
+     e.started_at, e.ended_at, e.changed_at, e.input, e.process_id, e.exit_code, e.error_message, e.error_category, \
+     e.retry_count, e.max_retries, e.timeout_ms, e.resource_usage, e.context, e.transitions, e.previous";
+/// What stands behind those.
+const COUNT: usize = 22;
+
+/// What only the supervisor needs to know.
+pub(super) const PRIVATE: &str = ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node";
+
+/// An execution with what only the supervisor needs to know.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub execution: Execution,
+    pub owner: UserId,
+    /// JSON; `None` where it has secrets and is in the spool of that name.
+    pub request: Option<String>,
+    pub spool: Option<String>,
+    pub lease_token: i64,
+    /// Since when somebody wants it cancelled.
+    pub cancel_asked: Option<Timestamp>,
+    /// Who has it, or had it last.
+    pub node: Option<String>,
+}
+
+pub(super) fn read_with_position(row: &Row) -> Result<Execution> {
+    let mut execution = read(row)?;
+    execution.queue_position = row.maybe_int(COUNT)?;
+    Ok(execution)
+}
+
+pub(super) fn read_private(row: &Row) -> Result<Stored> {
+    let spool = row.maybe_text(COUNT + 2)?;
+    Ok(Stored {
+        execution: read(row)?,
+        owner: row.parsed(COUNT, str::parse)?,
+        request: Some(row.text(COUNT + 1)?).filter(|_| spool.is_none()),
+        spool,
+        lease_token: row.int(COUNT + 3)?,
+        cancel_asked: row.maybe_time(COUNT + 4)?,
+        node: row.maybe_text(COUNT + 5)?,
+    })
+}
+
+pub(super) fn read(row: &Row) -> Result<Execution> {
+    let maybe_id = |column| row.maybe_text(column)?.map(|text| parsed(&text, Uuid::try_parse)).transpose();
+    let retry_count = row.int(15)?;
+    Ok(Execution {
+        id: row.parsed(0, Uuid::try_parse)?,
+        agent_id: row.text(1)?,
+        schedule_id: maybe_id(2)?,
+        session_id: maybe_id(3)?,
+        state: row.parsed(4, |word| State::parse("state", word))?,
+        previous_state: row.maybe_text(5)?.map(|word| parsed(&word, |w| State::parse("state", w))).transpose()?,
+        created_at: row.time(6)?,
+        start_time: row.maybe_time(7)?,
+        end_time: row.maybe_time(8)?,
+        last_state_change: row.time(9)?,
+        input: row.text(10)?,
+        process_id: row.maybe_int(11)?,
+        exit_code: row.maybe_int(12)?,
+        error_message: row.maybe_text(13)?,
+        error_category: row
+            .maybe_text(14)?
+            .map(|word| parsed(&word, |w| Category::parse("category", w)))
+            .transpose()?,
+        retry_count,
+        max_retries: row.int(16)?,
+        attempt: retry_count + 1,
+        timeout: Seconds::from_millis(row.int(17)?.unsigned_abs()),
+        resource_usage: row.maybe_text(18)?.map(|json| parsed(&json, |j| serde_json::from_str(j))).transpose()?,
+        context: row.parsed(19, |json| serde_json::from_str(json))?,
+        queue_position: None,
+        state_transitions: row.parsed(20, |json| serde_json::from_str(json))?,
+        previous_retries: row.parsed(21, |json| serde_json::from_str(json))?,
+    })
+}
+
+fn parsed<T, E: std::fmt::Display>(text: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T> {
+    parse(text).map_err(|error| crate::Error::Corrupt(error.to_string()))
+}

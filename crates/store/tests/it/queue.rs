@@ -1,0 +1,476 @@
+//! The queue: in order, bounded, one run a place, and nothing lost or done twice when a node dies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use model::execution::{Category, Execution, State, Status};
+use store::executions::{
+    Claimed, Kind, Left, Stored, Whose, abandoned, agents_waiting, cancel, cancelled, claim, counts, events, give_back,
+    queue_again, recover, save, size_of_output, too_late,
+};
+use store::{Durability, Error, Store, nodes};
+use uuid::Uuid;
+
+use crate::{Bench, on_both, write};
+
+on_both!(
+    in_their_order,
+    no_deeper_than_allowed,
+    depth_holds_against_many,
+    one_run_a_place,
+    places_that_were_taken_away,
+    where_its_spool_is,
+    only_who_holds_it_writes,
+    tried_again_later,
+    one_that_failed_and_waits_for_its_next_try,
+    waited_too_long,
+    abandoned_and_failed,
+    abandoned_and_tried_again,
+    abandoned_and_cancelled,
+    recovered_once,
+    the_dead_claim_nothing,
+    cancelled_or_claimed,
+    claimed_once_by_many
+);
+
+/// Every step is one of the table, and follows the one before.
+pub(crate) fn legal(execution: &Execution) {
+    let mut at = State::Idle;
+    for step in &execution.state_transitions {
+        assert_eq!(step.from, at, "{:?}", execution.state_transitions);
+        assert!(step.from.may_become(step.to), "{} -> {}", step.from, step.to);
+        at = step.to;
+    }
+    let rests = if execution.end_time.is_some() { State::Idle } else { execution.state };
+    assert_eq!(at, rests, "{:?}", execution.state_transitions);
+}
+
+fn ids(claimed: &[Claimed]) -> Vec<Uuid> {
+    claimed.iter().map(|claimed| claimed.fence.id).collect()
+}
+
+async fn waiting(bench: &Bench) -> Vec<String> {
+    agents_waiting(&mut bench.store.reader().await.unwrap(), bench.now()).await.unwrap()
+}
+
+async fn in_their_order(bench: Bench) {
+    // SUP-4
+    let node = bench.node().await;
+    assert!(waiting(&bench).await.is_empty());
+    let mut queued = Vec::new();
+    for n in 0..6 {
+        queued.push(bench.submit(bench.run(bench.alice, if n == 5 { "b" } else { "a" })).await.unwrap());
+    }
+    assert_eq!(waiting(&bench).await, ["a", "b"]);
+    for (position, id) in [1, 2, 3, 4, 5, 1].into_iter().zip(&queued) {
+        assert_eq!(bench.execution(*id).await.queue_position, Some(position));
+    }
+    let first = bench.claim(node, "a", 3, 2).await;
+    assert_eq!(ids(&first), queued[..2]);
+    assert_eq!(first[0].stored.execution.state, State::Starting);
+    assert_eq!(bench.execution(queued[0]).await.queue_position, None);
+    assert_eq!(bench.execution(queued[2]).await.queue_position, Some(1));
+    assert_eq!(ids(&bench.claim(node, "a", 3, 2).await), queued[2..3], "one place is left");
+    assert!(bench.claim(node, "a", 3, 2).await.is_empty());
+    assert_eq!(ids(&bench.claim(node, "b", 1, 2).await), queued[5..]);
+    assert_eq!(waiting(&bench).await, ["a"]);
+    bench.finish(&first[0], Left::default()).await;
+    assert_eq!(ids(&bench.claim(node, "a", 3, 9).await), queued[3..4]);
+}
+
+async fn no_deeper_than_allowed(bench: Bench) {
+    // SUP-4
+    let node = bench.node().await;
+    let run = || {
+        let mut new = bench.run(bench.alice, "a");
+        (new.places, new.depth) = (2, 1);
+        new
+    };
+    for _ in 0..3 {
+        bench.submit(run()).await.unwrap();
+    }
+    assert!(matches!(bench.submit(run()).await, Err(Error::QueueFull { waiting: 3, depth: 1 })));
+    let claimed = bench.claim(node, "a", 2, 9).await;
+    let now = counts(&mut bench.store.reader().await.unwrap(), "a").await.unwrap();
+    assert_eq!(now, (1, 2), "one waits, two are at work");
+    assert!(matches!(bench.submit(run()).await, Err(Error::QueueFull { waiting: 1, depth: 1 })));
+    bench.submit(bench.run(bench.bob, "b")).await.unwrap();
+    bench.finish(&claimed[0], Left::default()).await;
+    bench.submit(run()).await.unwrap();
+    assert!(bench.submit(run()).await.is_err());
+}
+
+async fn depth_holds_against_many(bench: Bench) {
+    // SUP-4
+    let submits = (0..40).map(|_| {
+        let mut new = bench.run(bench.alice, "a");
+        (new.places, new.depth) = (1, 4);
+        bench.submit(new)
+    });
+    let done = futures::future::join_all(submits).await;
+    assert_eq!(done.iter().filter(|done| done.is_ok()).count(), 5);
+    assert!(done.iter().flat_map(|done| done.as_ref().err()).all(|error| matches!(error, Error::QueueFull { .. })));
+}
+
+async fn one_run_a_place(bench: Bench) {
+    // SUP-4
+    let (node, other) = (bench.node().await, bench.node().await);
+    for _ in 0..2 {
+        bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    }
+    let claimed = bench.claim(node, "a", 1, 9).await.remove(0);
+    assert!(bench.claim(other, "a", 1, 9).await.is_empty());
+    let holder = claimed.fence.id;
+    write!(bench, tx => give_back(tx, holder, other)).unwrap();
+    assert!(bench.claim(other, "a", 1, 9).await.is_empty(), "it was not theirs to give back");
+    write!(bench, tx => give_back(tx, holder, node)).unwrap();
+    assert_eq!(bench.claim(other, "a", 1, 9).await.len(), 1);
+}
+
+async fn places_that_were_taken_away(bench: Bench) {
+    // SUP-4: the configuration changes while they run
+    let node = bench.node().await;
+    for _ in 0..10 {
+        bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    }
+    let claimed = bench.claim(node, "a", 4, 9).await;
+    assert_eq!(claimed.len(), 4);
+    assert!(bench.claim(node, "a", 2, 9).await.is_empty());
+    // The first two places are free, the last two are taken: as many as there may be.
+    bench.finish(&claimed[0], Left::default()).await;
+    bench.finish(&claimed[1], Left::default()).await;
+    assert!(bench.claim(node, "a", 2, 9).await.is_empty());
+    bench.finish(&claimed[2], Left::default()).await;
+    assert_eq!(bench.claim(node, "a", 2, 9).await.len(), 1);
+    assert_eq!(bench.claim(node, "a", 5, 9).await.len(), 3, "and more than before");
+    assert!(bench.claim(node, "a", 0, 9).await.is_empty());
+}
+
+async fn where_its_spool_is(bench: Bench) {
+    // SUP-9: what has secrets is on the disk of one node only
+    let node = bench.node().await;
+    let mut there = bench.run(bench.alice, "a");
+    (there.spool, there.request) = (Some("there".into()), String::new());
+    let there = bench.submit(there).await.unwrap();
+    let mut here = bench.run(bench.alice, "a");
+    (here.spool, here.request) = (Some("here".into()), String::new());
+    let here = bench.submit(here).await.unwrap();
+    let anywhere = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    let claimed = bench.claim(node, "a", 9, 9).await;
+    assert_eq!(ids(&claimed), [here, anywhere]);
+    let requests = claimed.iter().map(|claimed| (claimed.stored.request.as_deref(), claimed.stored.spool.as_deref()));
+    assert_eq!(requests.collect::<Vec<_>>(), [(None, Some("here")), (Some("{}"), None)]);
+    assert_eq!(bench.execution(there).await.state, State::Idle);
+}
+
+async fn only_who_holds_it_writes(bench: Bench) {
+    // SUP-11
+    let node = bench.node().await;
+    let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
+    assert_eq!((claimed.stored.owner, claimed.fence.token), (bench.alice, 1));
+    let (fence, mut execution) = (claimed.fence, claimed.stored.execution);
+    execution.enter(State::Running, bench.now()).unwrap();
+    for wrong in [
+        store::executions::Fence { token: 0, ..fence },
+        store::executions::Fence { token: 2, ..fence },
+        store::executions::Fence { node: Uuid::from_u128(5), ..fence },
+        store::executions::Fence { id: Uuid::from_u128(5), ..fence },
+    ] {
+        assert!(!bench.save(wrong, &execution, None).await, "{wrong:?}");
+    }
+    assert_eq!(bench.execution(id).await.state, State::Starting);
+    assert!(bench.save(fence, &execution, None).await);
+    execution.end(State::Completed, bench.now()).unwrap();
+    assert!(bench.save(fence, &execution, None).await);
+    execution.error_message = Some("too late".into());
+    assert!(!bench.save(fence, &execution, None).await, "it has ended");
+    assert_eq!(bench.execution(id).await.error_message, None);
+}
+
+/// As a run does that failed and shall be tried again.
+fn back_to_idle(execution: &mut Execution, now: Timestamp) {
+    execution.enter(State::Running, now).unwrap();
+    execution.enter(State::Failed, now).unwrap();
+    let attempt = execution.as_attempt(now);
+    execution.previous_retries.push(attempt);
+    execution.enter(State::Cleanup, now).unwrap();
+    execution.enter(State::Idle, now).unwrap();
+    execution.retry_count += 1;
+}
+
+async fn tried_again_later(bench: Bench) {
+    // SUP-6
+    let node = bench.node().await;
+    let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    // Longer than it might have waited at first.
+    bench.clock.advance(Duration::from_secs(1700));
+    let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
+    let (fence, mut execution) = (claimed.fence, claimed.stored.execution);
+    bench.clock.advance(Duration::from_secs(1700));
+    let now = bench.now();
+    let again = now + Duration::from_secs(60);
+    back_to_idle(&mut execution, now);
+    let left = Left { output_bytes: 10, ..Left::default() };
+    let queued = bench.write(move |tx| {
+        Box::pin(async move {
+            assert!(save(tx, fence, &execution, Some(&left)).await?);
+            assert!(queue_again(tx, fence, again).await?);
+            queue_again(tx, fence, again).await
+        })
+    });
+    assert!(!queued.await.unwrap(), "it is nobody's any more");
+    assert!(bench.claim(node, "a", 1, 1).await.is_empty());
+    assert!(waiting(&bench).await.is_empty(), "not yet");
+    bench.clock.advance(Duration::from_secs(60));
+    let now = bench.now();
+    assert!(write!(bench, tx => too_late(tx, now, 9)).unwrap().is_empty(), "it may wait as long as the first time");
+    assert!(bench.claim(node, "a", 1, 1).await.is_empty(), "its place was not given back yet");
+    write!(bench, tx => give_back(tx, id, node)).unwrap();
+    let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
+    assert_eq!((claimed.fence.id, claimed.fence.token), (id, 2));
+    assert_eq!((claimed.stored.execution.attempt, claimed.stored.execution.previous_retries.len()), (2, 1));
+    assert!(!bench.save(fence, &claimed.stored.execution, None).await, "the first claim counts no more");
+    bench.finish(&claimed, Left { output_bytes: 5, ..Left::default() }).await;
+    legal(&bench.execution(id).await);
+    let size = size_of_output(&mut bench.store.reader().await.unwrap()).await.unwrap();
+    assert_eq!(size, 15, "what both tries said is kept");
+}
+
+async fn one_that_failed_and_waits_for_its_next_try(bench: Bench) {
+    // SUP-6, SUP-11: its node has it, and may die meanwhile
+    let node = bench.node().await;
+    let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
+    let (fence, mut execution) = (claimed.fence, claimed.stored.execution);
+    execution.enter(State::Failed, bench.now()).unwrap();
+    assert!(bench.save(fence, &execution, None).await);
+    let now = bench.now();
+    write!(bench, tx => cancel(tx, Whose::Everyones, id, now)).unwrap();
+    assert_eq!(cancelled(&mut bench.store.reader().await.unwrap(), node).await.unwrap(), [id]);
+    execution.enter(State::Starting, now).unwrap();
+    assert!(bench.save(fence, &execution, None).await, "the next try");
+    execution.enter(State::Failed, now).unwrap();
+    assert!(bench.save(fence, &execution, None).await);
+    write!(bench, tx => nodes::leave(tx, node)).unwrap();
+    let ended = recovered(&bench, None).await.remove(0);
+    assert_eq!((ended.id, ended.state, ended.end_time), (id, State::Failed, Some(now)));
+    legal(&bench.execution(id).await);
+}
+
+async fn waited_too_long(bench: Bench) {
+    // SUP-4: queue_timeout; SUP-5: Idle→Timeout
+    let node = bench.node().await;
+    let late = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    let mut patient = bench.run(bench.alice, "a");
+    patient.wait_until += Duration::from_secs(10);
+    let patient = bench.submit(patient).await.unwrap();
+    let at_work = bench.submit(bench.run(bench.alice, "b")).await.unwrap();
+    bench.claim(node, "b", 1, 1).await;
+    bench.clock.advance(Duration::from_secs(1801));
+    let now = bench.now();
+    let ended = write!(bench, tx => too_late(tx, now, 9)).unwrap();
+    assert_eq!(ended.iter().map(|execution| execution.id).collect::<Vec<_>>(), [late]);
+    let kept = bench.execution(late).await;
+    assert_eq!((kept.state, kept.end_time, kept.start_time), (State::Timeout, Some(now), None));
+    legal(&kept);
+    assert_eq!(bench.execution(patient).await.queue_position, Some(1));
+    assert_eq!(bench.execution(at_work).await.state, State::Starting);
+    let told = events(&mut bench.store.reader().await.unwrap(), late, 1, 9).await.unwrap();
+    assert_eq!((told[0].kind, told[0].text.as_str()), (Kind::State, "timeout"));
+}
+
+/// What the sweep of a node does.
+async fn recovered(bench: &Bench, retry_at: Option<Timestamp>) -> Vec<Execution> {
+    let now = bench.now();
+    let sweep = bench.write(move |tx| {
+        Box::pin(async move {
+            nodes::bury(tx, now).await?;
+            let mut done = Vec::new();
+            for stored in abandoned(tx, 100).await? {
+                done.push(recover(tx, stored, "adjutant was stopped", retry_at, now).await?);
+            }
+            Ok(done)
+        })
+    });
+    sweep.await.unwrap()
+}
+
+async fn abandoned_and_failed(bench: Bench) {
+    // SUP-11
+    let node = bench.node().await;
+    for _ in 0..2 {
+        bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    }
+    let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
+    assert!(recovered(&bench, None).await.is_empty(), "it lives");
+    bench.clock.advance(Duration::from_secs(31));
+    let other = bench.node().await;
+    let ended = recovered(&bench, None).await.remove(0);
+    assert_eq!((ended.id, ended.state), (claimed.fence.id, State::Failed));
+    let kept = bench.execution(ended.id).await;
+    assert_eq!(kept, ended);
+    legal(&kept);
+    assert_eq!(kept.error_category, Some(Category::SystemError));
+    assert_eq!(kept.error_message.as_deref(), Some("adjutant was stopped"));
+    assert!(recovered(&bench, None).await.is_empty(), "once");
+    // The dead node wakes up and knows nothing of it.
+    let mut late = claimed.stored.execution;
+    late.enter(State::Running, bench.now()).unwrap();
+    assert!(!bench.save(claimed.fence, &late, None).await);
+    assert_eq!(bench.claim(other, "a", 1, 1).await.len(), 1, "its place is free");
+}
+
+async fn abandoned_and_tried_again(bench: Bench) {
+    // SUP-11, SUP-6
+    let node = bench.node().await;
+    let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    bench.clock.advance(Duration::from_secs(29));
+    let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
+    let mut running = claimed.stored.execution;
+    running.enter(State::Running, bench.now()).unwrap();
+    (running.start_time, running.process_id) = (Some(bench.now()), Some(1));
+    let left = Left { output_bytes: 3, ..Left::default() };
+    assert!(bench.save(claimed.fence, &running, Some(left)).await);
+    bench.clock.advance(Duration::from_secs(1800));
+    let other = bench.node().await;
+    let again = bench.now() + Duration::from_secs(5);
+    let waits = recovered(&bench, Some(again)).await.remove(0);
+    assert_eq!((waits.state, waits.retry_count, waits.attempt), (State::Idle, 1, 2));
+    let kept = bench.execution(id).await;
+    legal(&kept);
+    assert_eq!((kept.process_id, kept.start_time, kept.error_message), (None, None, None));
+    let before = &kept.previous_retries[0];
+    assert_eq!((before.attempt, before.status, before.process_id), (1, Status::Failure, Some(1)));
+    assert_eq!(before.error_category, Some(Category::SystemError));
+    assert!(bench.claim(other, "a", 1, 1).await.is_empty(), "not yet");
+    assert!(!bench.save(claimed.fence, &running, None).await);
+    bench.clock.advance(Duration::from_secs(5));
+    let now = bench.now();
+    assert!(write!(bench, tx => too_late(tx, now, 9)).unwrap().is_empty());
+    let second = bench.claim(other, "a", 1, 1).await.remove(0);
+    assert_eq!((second.fence.id, second.fence.token), (id, 2));
+    assert!(!bench.save(claimed.fence, &running, None).await, "somebody else has it");
+    let late = claimed.fence;
+    write!(bench, tx => give_back(tx, late.id, late.node)).unwrap();
+    bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    assert!(bench.claim(other, "a", 1, 1).await.is_empty(), "the dead node gives nobody's place back");
+    legal(&bench.finish(&second, Left::default()).await);
+    let told = events(&mut bench.store.reader().await.unwrap(), id, 0, 9).await.unwrap();
+    let told: Vec<_> = told.iter().map(|event| event.text.as_str()).collect();
+    assert_eq!(told, ["idle", "starting", "idle", "starting"], "runs tell the rest themselves");
+}
+
+async fn abandoned_and_cancelled(bench: Bench) {
+    // SUP-7: nobody wants it tried again
+    let node = bench.node().await;
+    let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    bench.claim(node, "a", 1, 1).await;
+    let now = bench.now();
+    write!(bench, tx => cancel(tx, Whose::Everyones, id, now)).unwrap();
+    write!(bench, tx => nodes::leave(tx, node)).unwrap();
+    let ended = recovered(&bench, Some(now)).await.remove(0);
+    assert_eq!((ended.state, ended.retry_count), (State::Cancelled, 0));
+    legal(&bench.execution(id).await);
+}
+
+async fn recovered_once(bench: Bench) {
+    // SUP-11: two nodes have found the same, and the second comes late
+    let node = bench.node().await;
+    let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    bench.claim(node, "a", 1, 1).await;
+    write!(bench, tx => nodes::leave(tx, node)).unwrap();
+    let found: Stored = write!(bench, tx => abandoned(tx, 9)).unwrap().remove(0);
+    let (twice, now, other) = (found.clone(), bench.now(), bench.node().await);
+    write!(bench, tx => recover(tx, found, "why", Some(now), now)).unwrap();
+    let late = twice.clone();
+    assert!(matches!(write!(bench, tx => recover(tx, late, "why", None, now)), Err(Error::Ended)));
+    let claimed = bench.claim(other, "a", 1, 1).await.remove(0);
+    assert!(matches!(write!(bench, tx => recover(tx, twice, "why", None, now)), Err(Error::Ended)));
+    assert_eq!(bench.execution(id).await.state, State::Starting);
+    bench.finish(&claimed, Left::default()).await;
+}
+
+async fn the_dead_claim_nothing(bench: Bench) {
+    // SUP-11: a node that was frozen does not know yet that it was taken for dead
+    let node = bench.node().await;
+    bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    write!(bench, tx => nodes::leave(tx, node)).unwrap();
+    assert!(bench.claim(node, "a", 1, 1).await.is_empty());
+    assert_eq!(bench.count("SELECT COUNT(*) FROM places").await, 0);
+}
+
+async fn cancelled_or_claimed(bench: Bench) {
+    // SUP-5: at the same moment; one of them comes first, and both are told the truth
+    let node = bench.node().await;
+    for _ in 0..20 {
+        let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+        let now = bench.now();
+        let cancel = bench.write(move |tx| Box::pin(cancel(tx, Whose::Everyones, id, now)));
+        let (cancelled, claimed) = futures::join!(cancel, bench.claim(node, "a", 1, 1));
+        let cancelled = cancelled.unwrap();
+        assert_eq!(cancelled.state, if claimed.is_empty() { State::Cancelled } else { State::Starting });
+        assert_eq!(bench.execution(id).await.state, cancelled.state);
+        for claimed in claimed {
+            bench.finish(&claimed, Left::default()).await;
+        }
+    }
+}
+
+async fn claimed_once_by_many(bench: Bench) {
+    // SUP-4: on several nodes where there can be several
+    const AGENTS: [(&str, i64); 5] = [("a", 1), ("b", 2), ("c", 3), ("d", 1), ("e", 2)];
+    let mut stores = vec![bench.store.clone()];
+    if bench.store.is_shared() {
+        for _ in 0..2 {
+            stores.push(Store::open(&bench.location, Durability::Normal).await.unwrap());
+        }
+    }
+    for n in 0..200 {
+        bench.submit(bench.run(bench.alice, AGENTS[n % 5].0)).await.unwrap();
+    }
+    let now = bench.now();
+    let busy = Mutex::new(BTreeMap::<&str, i64>::new());
+    let most = Mutex::new(BTreeMap::<&str, i64>::new());
+    let done = Mutex::new(Vec::new());
+    let workers = (0..8).map(|n| {
+        let (store, bench, busy, most, done) = (&stores[n % stores.len()], &bench, &busy, &most, &done);
+        async move {
+            let node = bench.node().await;
+            while done.lock().unwrap().len() < 200 {
+                for (agent, places) in AGENTS {
+                    let limit = 1 + (n % 3) as i64;
+                    let claimed = store.write(move |tx| Box::pin(claim(tx, node, "here", agent, places, limit, now)));
+                    let claimed = claimed.await.unwrap();
+                    for _ in &claimed {
+                        let mut busy = busy.lock().unwrap();
+                        let now = busy.entry(agent).or_default();
+                        *now += 1;
+                        let mut most = most.lock().unwrap();
+                        let most = most.entry(agent).or_default();
+                        *most = (*most).max(*now);
+                    }
+                    tokio::task::yield_now().await;
+                    for claimed in claimed {
+                        *busy.lock().unwrap().get_mut(agent).unwrap() -= 1;
+                        bench.finish(&claimed, Left::default()).await;
+                        done.lock().unwrap().push((agent, claimed.fence));
+                    }
+                }
+            }
+        }
+    });
+    futures::future::join_all(workers).await;
+    let done = done.into_inner().unwrap();
+    assert_eq!(done.len(), 200);
+    assert_eq!(done.iter().map(|(_, fence)| fence.id).collect::<BTreeSet<_>>().len(), 200, "each of them once");
+    assert!(done.iter().all(|(_, fence)| fence.token == 1));
+    for (agent, places) in AGENTS {
+        let most = most.lock().unwrap()[agent];
+        assert!((1..=places).contains(&most), "{agent}: {most} at once");
+    }
+    assert_eq!(bench.count("SELECT COUNT(*) FROM executions WHERE state = 'completed'").await, 200);
+    assert_eq!(bench.count("SELECT COUNT(*) FROM places").await, 0);
+}

@@ -1,0 +1,93 @@
+//! How the tests put executions into the queue, claim and end them.
+
+use model::UserId;
+use model::agent::Seconds;
+use model::execution::{Execution, State};
+use store::executions::{Claimed, Fence, Left, New, Whose};
+use uuid::Uuid;
+
+use crate::Bench;
+
+impl Bench {
+    /// An execution of `owner` that is not stored yet, of an agent with one place, a second after the last one.
+    pub fn run(&self, owner: UserId, agent: &str) -> New {
+        self.clock.advance(std::time::Duration::from_secs(1));
+        let now = self.now();
+        let execution = Execution {
+            id: self.clock.id(),
+            agent_id: agent.to_owned(),
+            schedule_id: None,
+            session_id: None,
+            state: State::Idle,
+            previous_state: None,
+            created_at: now,
+            start_time: None,
+            end_time: None,
+            last_state_change: now,
+            input: "do it".to_owned(),
+            process_id: None,
+            exit_code: None,
+            error_message: None,
+            error_category: None,
+            retry_count: 0,
+            max_retries: 2,
+            attempt: 1,
+            timeout: Seconds::new(60),
+            resource_usage: None,
+            context: serde_json::Map::new(),
+            queue_position: None,
+            state_transitions: Vec::new(),
+            previous_retries: Vec::new(),
+        };
+        let wait_until = now + std::time::Duration::from_secs(1800);
+        New { execution, owner, request: "{}".to_owned(), spool: None, wait_until, places: 1, depth: 1000 }
+    }
+
+    pub async fn submit(&self, new: New) -> store::Result<Uuid> {
+        let id = new.execution.id;
+        self.write(move |tx| Box::pin(async move { store::executions::submit(tx, &new).await })).await?;
+        Ok(id)
+    }
+
+    /// A node that works.
+    pub async fn node(&self) -> Uuid {
+        let (node, now) = (self.clock.id(), self.now());
+        let until = now + std::time::Duration::from_secs(30);
+        self.write(move |tx| Box::pin(store::nodes::join(tx, node, now, until))).await.unwrap();
+        node
+    }
+
+    pub async fn claim(&self, node: Uuid, agent: &str, places: i64, limit: i64) -> Vec<Claimed> {
+        let (agent, now) = (agent.to_owned(), self.now());
+        self.write(move |tx| {
+            Box::pin(async move { store::executions::claim(tx, node, "here", &agent, places, limit, now).await })
+        })
+        .await
+        .unwrap()
+    }
+
+    pub async fn save(&self, fence: Fence, execution: &Execution, left: Option<Left>) -> bool {
+        let execution = execution.clone();
+        self.write(move |tx| {
+            Box::pin(async move { store::executions::save(tx, fence, &execution, left.as_ref()).await })
+        })
+        .await
+        .unwrap()
+    }
+
+    /// Ends an execution at work, and gives its place back.
+    pub async fn finish(&self, claimed: &Claimed, left: Left) -> Execution {
+        let (mut execution, fence, now) = (claimed.stored.execution.clone(), claimed.fence, self.now());
+        execution.enter(State::Running, now).unwrap();
+        execution.start_time = Some(now);
+        execution.end(State::Completed, now).unwrap();
+        assert!(self.save(fence, &execution, Some(left)).await);
+        self.write(move |tx| Box::pin(store::executions::give_back(tx, fence.id, fence.node))).await.unwrap();
+        execution
+    }
+
+    pub async fn execution(&self, id: Uuid) -> Execution {
+        let mut reader = self.store.reader().await.unwrap();
+        store::executions::get(&mut reader, Whose::Everyones, id).await.unwrap()
+    }
+}

@@ -1,0 +1,169 @@
+//! How many durable runs a second there are from the queue to the end, against starting the same program ourselves, and
+//! how fast output is taken.
+//!
+//! `cargo run --release -p supervisor --example throughput`
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for whoever builds this")]
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use model::{Clock, User};
+use serde_json::json;
+use store::executions::Whose;
+use store::{Durability, Location, Store};
+use supervisor::{Admission, Draft, Options, Origin, Supervisor, Told, guardian};
+use uuid::Uuid;
+
+const RUNS: usize = 1000;
+const TOGETHER: usize = 2;
+const MEGABYTES: usize = 100;
+
+fn main() -> ExitCode {
+    if let Some(code) = guardian::intercept() {
+        return code;
+    }
+    if std::env::args().nth(1).as_deref() == Some("flood") {
+        flood();
+        return ExitCode::SUCCESS;
+    }
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..TOGETHER {
+            scope.spawn(|| {
+                for _ in 0..RUNS / TOGETHER {
+                    Command::new("/bin/true").env_clear().status().unwrap();
+                }
+            });
+        }
+    });
+    let raw = RUNS as f64 / start.elapsed().as_secs_f64();
+    println!("{raw:>7.0} /s by posix_spawn, {TOGETHER} at a time");
+    tokio::runtime::Runtime::new().unwrap().block_on(measure(raw));
+    ExitCode::SUCCESS
+}
+
+async fn measure(raw: f64) {
+    let folder = tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| ".".to_owned())).unwrap();
+    let supervisor = supervisor(folder.path()).await;
+    let user = User::local(jiff::tz::TimeZone::UTC);
+    run(&supervisor, &user, "true").await;
+
+    let start = Instant::now();
+    let clients = (0..TOGETHER).map(|_| {
+        let (supervisor, user) = (supervisor.clone(), user.clone());
+        tokio::spawn(async move {
+            for _ in 0..RUNS / TOGETHER {
+                run(&supervisor, &user, "true").await;
+            }
+        })
+    });
+    futures::future::join_all(clients).await;
+    say("durable, each asked for when the last has ended", raw, start);
+
+    let start = Instant::now();
+    let mut ids = Vec::new();
+    for _ in 0..RUNS {
+        ids.push(submit(&supervisor, &user, "true").await);
+    }
+    for id in ids {
+        supervisor.wait(Whose::Everyones, id).await.unwrap();
+    }
+    say("durable, all asked for at once", raw, start);
+
+    // Without a sandbox, which takes another program between: two agents that each run alone.
+    let start = Instant::now();
+    let mut ids = Vec::new();
+    for at in 0..RUNS {
+        ids.push(submit(&supervisor, &user, if at % 2 == 0 { "alone-1" } else { "alone-2" }).await);
+    }
+    for id in ids {
+        supervisor.wait(Whose::Everyones, id).await.unwrap();
+    }
+    say("durable, all asked for at once, read-write", raw, start);
+
+    let start = Instant::now();
+    let mut child = Command::new(std::env::current_exe().unwrap()).arg("flood").stdout(Stdio::piped()).spawn().unwrap();
+    let (mut chunk, mut pipe) = (vec![0; 1 << 16], child.stdout.take().unwrap());
+    while pipe.read(&mut chunk).unwrap() > 0 {}
+    child.wait().unwrap();
+    let plain = MEGABYTES as f64 / start.elapsed().as_secs_f64();
+    let before = memory();
+    let start = Instant::now();
+    let id = submit(&supervisor, &user, "flood").await;
+    let mut follower = supervisor.follow(Whose::Everyones, id, 0);
+    let mut told = 0;
+    while let Some(what) = follower.next().await.unwrap() {
+        if let Told::Event(event) = what {
+            told += event.text.len();
+        }
+    }
+    let rate = MEGABYTES as f64 / start.elapsed().as_secs_f64();
+    println!("{plain:>7.0} MB/s out of a pipe and away");
+    println!("{rate:>7.0} MB/s redacted, kept and followed: {:.2} of that; {} MB told", rate / plain, told >> 20);
+    println!("VmHWM {} MB, {} MB before", memory() >> 10, before >> 10);
+    supervisor.stop().await;
+}
+
+fn say(what: &str, raw: f64, start: Instant) {
+    let rate = RUNS as f64 / start.elapsed().as_secs_f64();
+    println!("{rate:>7.0} /s {what}: {:.2} of that", rate / raw);
+}
+
+async fn supervisor(folder: &Path) -> Supervisor {
+    let drafts: Vec<model::agent::Draft> = serde_json::from_value(json!([
+        {"id": "true", "executable_path": "/bin/true", "access_type": "read-only",
+            "max_concurrent_executions": TOGETHER, "queue_depth": 10_000},
+        {"id": "alone-1", "executable_path": "/bin/true", "access_type": "read-write", "queue_depth": 10_000},
+        {"id": "alone-2", "executable_path": "/bin/true", "access_type": "read-write", "queue_depth": 10_000},
+        {"id": "flood", "executable_path": std::env::current_exe().unwrap(), "args": ["flood"]},
+    ]))
+    .unwrap();
+    let folder = folder.canonicalize().unwrap();
+    let supervisor = Supervisor::new(Options {
+        store: Store::open(&Location::Sqlite(folder.join("db.sqlite")), Durability::Full).await.unwrap(),
+        clock: Clock::system(),
+        data_dir: folder,
+        variables: Arc::new(|_| None),
+        admission: Admission::default(),
+        agents: drafts.into_iter().map(|draft| draft.check().unwrap()).collect(),
+        built_in: Vec::new(),
+        guardian: guardian::Options::default(),
+    });
+    supervisor.work().await.unwrap();
+    supervisor
+}
+
+async fn submit(supervisor: &Supervisor, user: &User, agent: &str) -> Uuid {
+    let new = supervisor.prepare(user, agent, Draft::default(), Origin::default()).unwrap();
+    let id = new.execution.id;
+    let store = supervisor.store();
+    let put = store.write(move |conn| Box::pin(async move { store::executions::submit(conn, &new).await }));
+    put.await.unwrap();
+    supervisor.wake(agent);
+    id
+}
+
+async fn run(supervisor: &Supervisor, user: &User, agent: &str) {
+    let id = submit(supervisor, user, agent).await;
+    let ended = supervisor.wait(Whose::Everyones, id).await.unwrap();
+    assert_eq!(ended.exit_code, Some(0), "{ended:?}");
+}
+
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+fn flood() {
+    let line = "2026-11-16T09:33:19Z INFO builder: compiled crate number 17 of 342 in 0.42 s, nothing to report\n";
+    let chunk = line.repeat((1 << 16) / line.len());
+    let mut out = std::io::stdout().lock();
+    for _ in 0..(MEGABYTES << 20) / chunk.len() {
+        out.write_all(chunk.as_bytes()).unwrap();
+    }
+}

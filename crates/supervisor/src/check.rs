@@ -1,0 +1,58 @@
+//! Whether an agent that somebody wrote down can be run here.
+
+use std::path::PathBuf;
+
+use model::Invalid;
+use model::agent::{Agent, Draft};
+use model::invalid::Checks;
+
+use crate::command::{self, program};
+use crate::{Failure, presets};
+
+/// The agent, with what its preset adds.
+pub fn written(draft: Draft, variables: &dyn Fn(&str) -> Option<String>) -> Result<Agent, Invalid> {
+    presets::apply(draft, variables)?.check()
+}
+
+/// Whether its program and its directory are there.
+pub fn here(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<(), Invalid> {
+    let mut checks = Checks::default();
+    let home = variables("HOME");
+    if let Err(failure) = find(agent, variables) {
+        checks.fail("executable_path", "executable", failure.message);
+    }
+    if let Some(directory) = &agent.working_directory {
+        let there = program::absolute(directory, home.as_deref()).is_ok_and(|path| path.is_dir());
+        if !there {
+            let message = format!("must be a directory that is there, not '{directory}'");
+            checks.fail("working_directory", "directory", message);
+        }
+    }
+    checks.finish(Some(()))
+}
+
+/// Everything that keeps it from being run here, each in a sentence: also what its variables refer to.
+pub fn faults(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut faults = Vec::new();
+    if let Err(invalid) = here(agent, variables) {
+        faults.extend(invalid.violations.into_iter().map(|violation| match violation.field.as_str() {
+            // Its sentence names the program.
+            "executable_path" => violation.message,
+            field => format!("{field} {}", violation.message),
+        }));
+    }
+    if let Err(failure) = command::variables_of(agent, variables) {
+        faults.push(failure.message);
+    }
+    faults
+}
+
+/// Where its program is, if it is there.
+pub fn program(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    find(agent, variables).ok()
+}
+
+fn find(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf, Failure> {
+    let path = agent.envs.get("PATH").cloned().or_else(|| variables("PATH")).unwrap_or_default();
+    program::find(&agent.executable_path, &path, variables("HOME").as_deref())
+}

@@ -1,0 +1,490 @@
+//! Where a run reports while it is carried out, and hears that it shall end.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use model::Clock;
+use model::agent::Agent;
+use model::execution::{Execution, Illegal, ResourceUsage, State};
+use model::redact::{Redactor, What};
+use store::Store;
+use store::executions::{Event, Fence, Kind, Left};
+use tokio::sync::{Notify, watch};
+
+use crate::streams::{Name, Streams};
+use crate::wake::Wakes;
+
+/// More than this that is not written yet makes whoever reports wait.
+const ENOUGH: usize = 1 << 20;
+/// How long until a database that did not take a report is asked again.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// A cheap handle to the record of one execution at work.
+#[derive(Clone)]
+pub struct Desk(Arc<Inner>);
+
+struct Inner {
+    fence: Fence,
+    clock: Clock,
+    store: Store,
+    wakes: Wakes,
+    stop: watch::Sender<Option<Stop>>,
+    notes: Mutex<Notes>,
+    /// Held while notes are on their way to the database, so that they arrive in order. What did not arrive is kept.
+    writing: tokio::sync::Mutex<Option<Arc<Batch>>>,
+    /// Tells the writer that there is something.
+    dirty: Arc<Notify>,
+}
+
+/// Why a run shall end before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    Timeout,
+    Cancelled,
+    /// The node is asked to end.
+    Shutdown,
+    /// Somebody else has the execution by now: nothing that is still done counts.
+    Lost,
+}
+
+/// What is not written yet.
+struct Notes {
+    execution: Execution,
+    streams: Streams,
+    events: Vec<Event>,
+    waiting: usize,
+    seq: i64,
+    changed: bool,
+    /// The last batch was made: nothing counts that comes now.
+    closed: bool,
+    /// Output from there on is replaced by what follows.
+    dropped: Vec<(Name, i64)>,
+    redactor: Redactor,
+    max_output: u64,
+    /// How many bytes are kept of earlier tries.
+    earlier: i64,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        fence: Fence,
+        execution: Execution,
+        seq: i64,
+        agent: &Agent,
+        parts: (&Store, &Clock, &Wakes, &Arc<Notify>),
+    ) -> Self {
+        let (store, clock, wakes, dirty) = parts;
+        let notes = Notes::new(execution, seq, agent.max_output_size, redactor(agent.redacts()));
+        Self(Arc::new(Inner {
+            fence,
+            clock: clock.clone(),
+            store: store.clone(),
+            wakes: wakes.clone(),
+            stop: watch::Sender::new(None),
+            notes: Mutex::new(notes),
+            writing: tokio::sync::Mutex::default(),
+            dirty: dirty.clone(),
+        }))
+    }
+
+    pub fn id(&self) -> uuid::Uuid {
+        self.0.fence.id
+    }
+
+    /// These values must not be seen in anything that is kept. To be said before anything is reported.
+    pub fn keep_secret(&self, values: Vec<String>) {
+        let mut notes = self.notes();
+        if !values.is_empty() {
+            notes.redactor = notes.redactor.clone().with_known(values);
+            let redactor = notes.redactor.clone();
+            notes.streams.redact_with(&redactor);
+        }
+    }
+
+    /// The text as it may be kept.
+    pub fn redacted(&self, text: &str) -> String {
+        self.notes().redactor.text(text).replace('\0', "\u{fffd}")
+    }
+
+    /// It has begun, as this process.
+    pub fn started(&self, process: Option<u32>) {
+        let now = self.0.clock.now();
+        let mut notes = self.notes();
+        notes.execution.process_id = process.map(i64::from);
+        // A run that is stopped at once may be told twice.
+        if notes.enter(State::Running, now).is_ok() {
+            notes.execution.start_time = Some(now);
+        }
+        drop(notes);
+        self.0.dirty.notify_one();
+    }
+
+    /// Something was said. Waits where more is said than can be written.
+    pub async fn output(&self, stream: Name, bytes: &[u8]) {
+        while !self.has_room(stream) {
+            if let Err(error) = self.flush().await {
+                tracing::warn!(event = "output_not_written", execution_id = %self.id(), error = %error);
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        self.output_now(stream, bytes);
+    }
+
+    fn has_room(&self, stream: Name) -> bool {
+        let notes = self.notes();
+        notes.waiting < ENOUGH || notes.closed || notes.streams.is_past_head(stream)
+    }
+
+    /// The beginning and the end of something of which so many bytes between them are not kept.
+    pub(crate) async fn output_ends(&self, stream: Name, head: &[u8], missing: u64, tail: &[u8]) {
+        for piece in head.chunks(MAX_EVENT) {
+            self.output(stream, piece).await;
+        }
+        if missing > 0 {
+            let now = self.0.clock.now();
+            self.notes().skip(stream, missing, now);
+        }
+        for piece in tail.chunks(MAX_EVENT) {
+            self.output(stream, piece).await;
+        }
+    }
+
+    /// Whether more was said than can be written at the moment.
+    pub(crate) fn is_full(&self) -> bool {
+        self.notes().waiting >= ENOUGH
+    }
+
+    /// How many bytes were said so far.
+    pub(crate) fn heard(&self) -> u64 {
+        self.notes().streams.heard()
+    }
+
+    /// Something was said by an agent that is not read from while this is written.
+    pub fn output_now(&self, stream: Name, bytes: &[u8]) {
+        let now = self.0.clock.now();
+        self.notes().say(stream, bytes, now);
+        self.0.dirty.notify_one();
+    }
+
+    /// Nothing has come for a moment: what is held back is shown as far as that is safe.
+    pub fn pause(&self, stream: Name) {
+        let now = self.0.clock.now();
+        if self.notes().pause(stream, now) {
+            self.0.dirty.notify_one();
+        }
+    }
+
+    pub fn usage(&self, usage: ResourceUsage) {
+        let mut notes = self.notes();
+        notes.execution.resource_usage = Some(usage);
+        notes.changed = true;
+        drop(notes);
+        self.0.dirty.notify_one();
+    }
+
+    /// The end of what was said so far, as it may be kept: for finding out what went wrong.
+    pub fn said_last(&self, stream: Name, bytes: usize) -> String {
+        self.notes().streams.last(stream, bytes)
+    }
+
+    /// Waits until the run shall end.
+    pub async fn stopped(&self) -> Stop {
+        let mut stop = self.0.stop.subscribe();
+        loop {
+            if let Some(why) = *stop.borrow_and_update() {
+                return why;
+            }
+            if stop.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Whether the run shall end.
+    pub fn is_stopped(&self) -> Option<Stop> {
+        *self.0.stop.borrow()
+    }
+
+    /// Asks the run to end; what was asked first counts.
+    pub(crate) fn stop(&self, why: Stop) {
+        self.0.stop.send_if_modified(|stop| {
+            let first = stop.is_none();
+            stop.get_or_insert(why);
+            first
+        });
+    }
+
+    pub(crate) fn fence(&self) -> Fence {
+        self.0.fence
+    }
+
+    pub(crate) fn execution(&self) -> Execution {
+        self.notes().execution.clone()
+    }
+
+    /// What a try said to the last is written out under its own state, then the next one begins with nothing said.
+    pub(crate) fn try_again(
+        &self,
+        failed: impl FnOnce(&mut Execution),
+        again: impl FnOnce(&mut Execution, Timestamp),
+    ) -> Result<(), Illegal> {
+        let now = self.0.clock.now();
+        let mut notes = self.notes();
+        notes.finish_streams(now);
+        failed(&mut notes.execution);
+        notes.enter(State::Failed, now)?;
+        again(&mut notes.execution, now);
+        notes.enter(State::Starting, now)?;
+        notes.earlier += notes.streams.kept();
+        notes.streams = Streams::new(notes.max_output, &notes.redactor);
+        drop(notes);
+        self.0.dirty.notify_one();
+        Ok(())
+    }
+
+    /// Writes what is new. Nothing, where that is nothing. An execution that is somebody else's by now is stopped.
+    pub(crate) async fn flush(&self) -> store::Result<()> {
+        let mut unwritten = self.0.writing.lock().await;
+        let batch = match unwritten.take() {
+            Some(batch) => batch,
+            None => match self.notes().take(self.0.clock.now()) {
+                Some(batch) => Arc::new(batch),
+                None => return Ok(()),
+            },
+        };
+        let fence = self.0.fence;
+        let (again, size) = (batch.clone(), batch.size);
+        let written =
+            self.0.store.write(move |conn| Box::pin(async move { batch.write(conn, fence, None).await })).await;
+        if written.is_err() {
+            *unwritten = Some(again);
+        }
+        let held = written?;
+        let mut notes = self.notes();
+        notes.waiting = notes.waiting.saturating_sub(size);
+        drop(notes);
+        self.0.wakes.wake(fence.id);
+        if !held {
+            self.stop(Stop::Lost);
+        }
+        Ok(())
+    }
+
+    /// The last batch, for whoever writes the end: what was written before has arrived, or is part of it.
+    pub(crate) async fn close(&self, end: impl FnOnce(&mut Execution, Timestamp) -> Result<(), Illegal>) -> Batch {
+        let unwritten = self.0.writing.lock().await.take();
+        let now = self.0.clock.now();
+        let mut notes = self.notes();
+        notes.finish_streams(now);
+        // The table allows every end there is; where it did not, the record says at least what is so.
+        if let Err(illegal) = end(&mut notes.execution, now) {
+            tracing::error!(event = "execution_state_illegal", execution_id = %self.id(), error = %illegal);
+        }
+        let state = notes.execution.state;
+        notes.note_state(state, now);
+        notes.closed = true;
+        let last = notes.batch();
+        match unwritten {
+            Some(first) => last.behind(&first),
+            None => last,
+        }
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes on their way to the database.
+pub(crate) struct Batch {
+    pub(crate) execution: Execution,
+    events: Vec<Event>,
+    dropped: Vec<(Name, i64)>,
+    truncated: bool,
+    output_bytes: i64,
+    /// Of its texts.
+    size: usize,
+}
+
+impl Batch {
+    /// Both in one: what the first one wrote and this one replaces is left out.
+    fn behind(mut self, first: &Self) -> Self {
+        // What earlier tries said stays.
+        let earlier = first.events.iter().rposition(is_start).map_or(0, |at| at + 1);
+        let replaced = |event: &Event| {
+            let is = |(stream, from): &(Name, i64)| event.stream == stream.as_str() && event.start >= *from;
+            event.kind != Kind::State && self.dropped.iter().any(is)
+        };
+        let kept = |(at, event): &(usize, &Event)| *at < earlier || !replaced(event);
+        let events: Vec<_> = first.events.iter().enumerate().filter(kept).map(|(_, event)| event.clone()).collect();
+        let dropped = first.dropped.iter().copied();
+        self.events = events.into_iter().chain(std::mem::take(&mut self.events)).collect();
+        self.dropped = dropped.chain(std::mem::take(&mut self.dropped)).collect();
+        self
+    }
+
+    /// `false`: the execution is somebody else's by now, and nothing was written.
+    pub(crate) async fn write(
+        &self,
+        conn: &mut store::Conn,
+        fence: Fence,
+        artifacts: Option<Vec<model::execution::Artifact>>,
+    ) -> store::Result<bool> {
+        let left = Left {
+            artifacts: artifacts.unwrap_or_default(),
+            truncated: self.truncated,
+            output_bytes: self.output_bytes,
+        };
+        if !store::executions::save(conn, fence, &self.execution, Some(&left)).await? {
+            return Ok(false);
+        }
+        for (stream, from) in &self.dropped {
+            store::executions::drop_from(conn, fence.id, stream.as_str(), *from).await?;
+        }
+        store::executions::append(conn, fence.id, &self.events).await?;
+        Ok(true)
+    }
+}
+
+impl Notes {
+    fn new(execution: Execution, seq: i64, max_output: u64, redactor: Redactor) -> Self {
+        Self {
+            execution,
+            streams: Streams::new(max_output, &redactor),
+            events: Vec::new(),
+            waiting: 0,
+            seq,
+            changed: false,
+            closed: false,
+            dropped: Vec::new(),
+            redactor,
+            max_output,
+            earlier: 0,
+        }
+    }
+
+    fn enter(&mut self, state: State, now: Timestamp) -> Result<(), Illegal> {
+        self.execution.enter(state, now)?;
+        self.note_state(state, now);
+        Ok(())
+    }
+
+    fn note_state(&mut self, state: State, now: Timestamp) {
+        self.push(Kind::State, "", 0, state.as_str().to_owned(), now);
+    }
+
+    fn say(&mut self, stream: Name, bytes: &[u8], now: Timestamp) {
+        if let Some((start, text)) = self.streams.push(stream, bytes) {
+            self.push(Kind::Output, stream.as_str(), start, text, now);
+        }
+        self.changed = true;
+    }
+
+    fn skip(&mut self, stream: Name, bytes: u64, now: Timestamp) {
+        if let Some((start, text)) = self.streams.skip(stream, bytes) {
+            self.push(Kind::Output, stream.as_str(), start, text, now);
+        }
+        self.changed = true;
+    }
+
+    fn pause(&mut self, stream: Name, now: Timestamp) -> bool {
+        match self.streams.pause(stream) {
+            Some((start, text)) => {
+                self.push(Kind::Output, stream.as_str(), start, text, now);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn push(&mut self, kind: Kind, stream: &str, start: i64, text: String, now: Timestamp) {
+        self.changed = true;
+        self.waiting += text.len();
+        if kind == Kind::Output
+            && let Some(last) = self.events.last_mut()
+            && last.kind == Kind::Output
+            && last.stream == stream
+            && last.text.len() + text.len() <= MAX_EVENT
+        {
+            return last.text.push_str(&text);
+        }
+        self.seq += 1;
+        self.events.push(Event { seq: self.seq, kind, stream: stream.to_owned(), start, at: now, text });
+    }
+
+    /// What is new, if anything.
+    fn take(&mut self, now: Timestamp) -> Option<Batch> {
+        if self.closed {
+            return None;
+        }
+        for stream in Name::ALL.iter().copied() {
+            let Some(glimpse) = self.streams.glimpse(stream) else { continue };
+            if let Some(from) = glimpse.drop_from {
+                self.dropped.push((stream, from));
+            }
+            if let Some((start, bytes)) = glimpse.gap {
+                self.push(Kind::Gap, stream.as_str(), start, bytes.to_string(), now);
+            }
+            self.push(Kind::Output, stream.as_str(), glimpse.start, glimpse.text, now);
+        }
+        self.changed.then(|| self.batch())
+    }
+
+    fn finish_streams(&mut self, now: Timestamp) {
+        for stream in Name::ALL.iter().copied() {
+            let rest = self.streams.finish(stream);
+            if let Some(from) = rest.drop_from {
+                self.dropped.push((stream, from));
+                self.events.retain(|event| event.stream != stream.as_str() || event.start < from);
+            }
+            for piece in rest.pieces {
+                match piece {
+                    crate::streams::Piece::Gap { start, bytes } => {
+                        self.push(Kind::Gap, stream.as_str(), start, bytes.to_string(), now);
+                    }
+                    crate::streams::Piece::Text { start, text } => {
+                        self.push(Kind::Output, stream.as_str(), start, text, now);
+                    }
+                }
+            }
+        }
+    }
+
+    fn batch(&mut self) -> Batch {
+        self.changed = false;
+        Batch {
+            size: self.events.iter().map(|event| event.text.len()).sum(),
+            execution: self.execution.clone(),
+            events: std::mem::take(&mut self.events),
+            dropped: std::mem::take(&mut self.dropped),
+            truncated: self.streams.is_truncated(),
+            output_bytes: self.earlier + self.streams.kept(),
+        }
+    }
+}
+
+/// The state that a try begins with.
+fn is_start(event: &Event) -> bool {
+    event.kind == Kind::State && event.text == State::Starting.as_str()
+}
+
+/// The longest text of one event.
+const MAX_EVENT: usize = 64 << 10;
+
+/// One automaton for each choice there is, shared by all.
+pub(crate) fn redactor(what: What) -> Redactor {
+    use std::sync::LazyLock;
+    static ALL: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: true, emails: true }));
+    static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: true, emails: false }));
+    static EMAILS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: false, emails: true }));
+    static NOTHING: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: false, emails: false }));
+    match (what.secrets, what.emails) {
+        (true, true) => ALL.clone(),
+        (true, false) => SECRETS.clone(),
+        (false, true) => EMAILS.clone(),
+        (false, false) => NOTHING.clone(),
+    }
+}

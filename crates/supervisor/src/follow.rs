@@ -1,0 +1,204 @@
+//! Following an execution: what has happened, then what happens, until its end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use model::execution::{Execution, ResourceUsage, State};
+use store::executions::{Event, Kind, Whose};
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use crate::Supervisor;
+
+/// Events read at once.
+const AT_ONCE: i64 = 100;
+/// How often the table is looked at although nobody called: what runs on another node does not.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What a follower is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    Event(Event),
+    Usage(ResourceUsage),
+    /// It has ended, and there is nothing more.
+    End(Box<Execution>),
+}
+
+/// Somebody who follows one execution.
+pub struct Follower {
+    supervisor: Supervisor,
+    whose: Whose,
+    id: Uuid,
+    after: i64,
+    wake: Arc<Notify>,
+    ready: std::collections::VecDeque<Told>,
+    usage: Option<ResourceUsage>,
+    told: Heard,
+    /// What is there already is all that is wanted.
+    so_far: bool,
+    over: bool,
+}
+
+impl Supervisor {
+    /// Follows an execution from behind the event with this number.
+    pub fn follow(&self, whose: Whose, id: Uuid, after: i64) -> Follower {
+        Follower {
+            supervisor: self.clone(),
+            whose,
+            id,
+            after,
+            wake: self.0.wakes.of(id),
+            ready: std::collections::VecDeque::new(),
+            usage: None,
+            told: Heard::default(),
+            so_far: false,
+            over: false,
+        }
+    }
+
+    /// Waits for the end of an execution.
+    pub async fn wait(&self, whose: Whose, id: Uuid) -> store::Result<Execution> {
+        let wake = self.0.wakes.of(id);
+        loop {
+            let woken = wake.notified();
+            let execution = store::executions::get(&mut self.0.store.reader().await?, whose, id).await?;
+            if execution.end_time.is_some() {
+                return Ok(execution);
+            }
+            let _ = tokio::time::timeout(self.look_every(), woken).await;
+        }
+    }
+
+    /// Waits until an agent has nothing at work and nothing in its queue (S2's WaitForCompletion).
+    pub async fn wait_for_agent(&self, agent_id: &str) -> store::Result<()> {
+        loop {
+            let ended = self.0.ended.notified();
+            let counts = store::executions::counts(&mut self.0.store.reader().await?, agent_id).await?;
+            if counts == (0, 0) {
+                return Ok(());
+            }
+            let _ = tokio::time::timeout(self.look_every(), ended).await;
+        }
+    }
+
+    fn look_every(&self) -> Duration {
+        if self.0.store.is_shared() { LOOK } else { LOOK * 4 }
+    }
+}
+
+impl Follower {
+    /// Whom it follows.
+    pub fn id(&self) -> Uuid {
+        self.id
+    }
+
+    /// Tells what has happened so far, and nothing after that.
+    #[must_use]
+    pub fn so_far(mut self) -> Self {
+        self.so_far = true;
+        self
+    }
+
+    /// The next thing to tell; nothing after the end.
+    pub async fn next(&mut self) -> store::Result<Option<Told>> {
+        loop {
+            if let Some(told) = self.ready.pop_front() {
+                return Ok(Some(told));
+            }
+            if self.over {
+                return Ok(None);
+            }
+            let wake = self.wake.clone();
+            let woken = wake.notified();
+            tokio::pin!(woken);
+            // From now on no call is missed, also while the tables are read.
+            woken.as_mut().enable();
+            if self.read().await? {
+                continue;
+            }
+            if self.so_far {
+                self.over = true;
+            } else {
+                let _ = tokio::time::timeout(self.supervisor.look_every(), woken).await;
+            }
+        }
+    }
+
+    /// Whether there was anything new.
+    async fn read(&mut self) -> store::Result<bool> {
+        let mut reader = self.supervisor.0.store.reader().await?;
+        // The execution first: when it has ended, all its events are there.
+        let execution = store::executions::get(&mut reader, self.whose, self.id).await?;
+        let events = store::executions::events(&mut reader, self.id, self.after, AT_ONCE).await?;
+        drop(reader);
+        let more = !events.is_empty();
+        for event in events {
+            self.after = event.seq;
+            if let Some(event) = self.told.news(event) {
+                self.ready.push_back(Told::Event(event));
+            }
+        }
+        if execution.resource_usage != self.usage
+            && let Some(usage) = execution.resource_usage
+        {
+            self.usage = Some(usage);
+            self.ready.push_back(Told::Usage(usage));
+        }
+        if !more && execution.end_time.is_some() {
+            self.over = true;
+            self.ready.push_back(Told::End(Box::new(execution)));
+        }
+        Ok(!self.ready.is_empty())
+    }
+}
+
+/// What a follower was told of each stream.
+#[derive(Default)]
+pub(crate) struct Heard(HashMap<String, UpTo>);
+
+impl Heard {
+    /// What of it was not told yet: at its end, the last part of a long output takes the place of glimpses of it.
+    pub(crate) fn news(&mut self, mut event: Event) -> Option<Event> {
+        if event.kind == Kind::State {
+            if event.text == State::Starting.as_str() {
+                self.0.clear();
+            }
+            return Some(event);
+        }
+        let told = self.0.entry(event.stream.clone()).or_default();
+        let length = match event.kind {
+            Kind::Gap => event.text.parse().unwrap_or(0),
+            _ => i64::try_from(event.text.len()).unwrap_or(i64::MAX),
+        };
+        let end = event.start.saturating_add(length);
+        match event.kind {
+            Kind::Gap => {
+                // Where what was told last ended is known only about: what is replaced in it has another length.
+                let from = event.start.max(told.end);
+                if end < from {
+                    // It ends inside of what was told last, and the rest of that follows.
+                    told.start = told.start.max(end);
+                }
+                if end <= from {
+                    return None;
+                }
+                (event.start, event.text) = (from, (end - from).to_string());
+                *told = UpTo { any: true, start: end - 1, end };
+            }
+            // Texts begin one behind the other, and what was told last is never divided.
+            _ if told.any && event.start <= told.start => return None,
+            _ => *told = UpTo { any: true, start: event.start, end },
+        }
+        Some(event)
+    }
+}
+
+/// Up to where a stream was told.
+#[derive(Clone, Copy, Default)]
+struct UpTo {
+    any: bool,
+    /// Where the last of it began.
+    start: i64,
+    end: i64,
+}

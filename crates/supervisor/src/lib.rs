@@ -1,0 +1,299 @@
+//! Runs the programs of others: any command-line agent, started, watched, and ended with everything it began.
+//!
+//! One path for every execution, whoever asks: [`Supervisor::prepare`] → the row → a place → [`Runner::run`] → the end.
+//! The table is the truth; everything here can be killed at any moment and goes on from there.
+
+mod admission;
+pub mod check;
+pub mod clip;
+pub mod command;
+mod desk;
+pub mod failure;
+mod follow;
+pub mod guardian;
+mod life;
+pub mod presets;
+mod process;
+mod registry;
+pub mod rpc;
+mod runner;
+mod sessions;
+mod spool;
+mod streams;
+mod submit;
+mod wake;
+mod work;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use model::agent::Agent;
+use model::execution::{Execution, Status};
+use model::{Clock, Invalid};
+use store::Store;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+pub use admission::Admission;
+pub use clip::{Clip, Clipped};
+pub use desk::{Desk, Stop};
+pub use failure::Failure;
+pub use follow::{Follower, Told};
+pub use registry::{Entry, Source};
+pub use runner::{Ended, Request, Run, Runner};
+pub use streams::Name as Stream;
+pub use submit::{Draft, Origin};
+
+use process::Processes;
+use registry::Registry;
+use spool::Spool;
+use wake::Wakes;
+
+/// Looks a variable of the environment up.
+pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What the supervisor is made of.
+pub struct Options {
+    pub store: Store,
+    pub clock: Clock,
+    /// Where requests with secrets wait, and runs have their scratch directories.
+    pub data_dir: PathBuf,
+    pub variables: Variables,
+    pub admission: Admission,
+    /// Those of the configuration file.
+    pub agents: Vec<Agent>,
+    /// Agents that are part of the program, and what carries them out.
+    pub built_in: Vec<(Agent, Arc<dyn Runner>)>,
+    /// What becomes the guardian of the rest.
+    pub guardian: guardian::Options,
+}
+
+/// A cheap handle.
+#[derive(Clone)]
+pub struct Supervisor(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    clock: Clock,
+    node: Uuid,
+    variables: Variables,
+    registry: Registry,
+    processes: Processes,
+    spool: Option<Spool>,
+    admission: Mutex<Admission>,
+    /// Why nothing starts at the moment, if so.
+    refusal: Mutex<Option<String>>,
+    wakes: Wakes,
+    /// Agents for which something may be claimed.
+    calls: Mutex<HashSet<String>>,
+    call: Notify,
+    /// Whose queue alone is worked on, where it is only one.
+    only: OnceLock<String>,
+    /// Nothing more is taken from the queues.
+    draining: AtomicBool,
+    at_work: Mutex<HashMap<Uuid, Desk>>,
+    /// Something of theirs is not written yet.
+    dirty: Arc<Notify>,
+    /// An execution has ended.
+    ended: Notify,
+    /// How many have ended here, by [`model::execution::Status::ALL`].
+    counts: [AtomicU64; 4],
+    stopping: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// Why an execution was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("there is no such agent")]
+    NoAgent,
+    #[error("the agent '{0}' is disabled")]
+    Disabled(String),
+    #[error("{0}")]
+    Forbidden(String),
+    #[error("the input must have at most {limit} bytes")]
+    TooLarge { limit: u64 },
+    #[error(transparent)]
+    Invalid(Invalid),
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl std::fmt::Debug for Supervisor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Supervisor").field("node", &self.0.node).finish_non_exhaustive()
+    }
+}
+
+impl Supervisor {
+    pub fn new(options: Options) -> Self {
+        let node = options.clock.id();
+        let spool = match Spool::open(&options.data_dir, options.clock.id()) {
+            Ok(spool) => Some(spool),
+            Err(error) => {
+                tracing::error!(event = "spool_unusable", error = %error);
+                None
+            }
+        };
+        let processes = Processes::new(options.guardian, options.data_dir, options.variables.clone());
+        Self(Arc::new(Inner {
+            registry: Registry::new(Arc::new(processes.clone()), options.agents, options.built_in),
+            processes,
+            store: options.store,
+            clock: options.clock,
+            node,
+            variables: options.variables,
+            spool,
+            admission: Mutex::new(options.admission),
+            refusal: Mutex::default(),
+            wakes: Wakes::default(),
+            calls: Mutex::default(),
+            call: Notify::new(),
+            only: OnceLock::new(),
+            draining: AtomicBool::new(false),
+            at_work: Mutex::default(),
+            dirty: Arc::default(),
+            ended: Notify::new(),
+            counts: Default::default(),
+            stopping: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    /// Every agent there is.
+    pub fn agents(&self) -> Vec<Entry> {
+        self.registry().all().values().cloned().collect()
+    }
+
+    /// The agents that the user may run.
+    pub fn agents_for(&self, user: &model::User) -> Vec<Entry> {
+        self.registry().of(user)
+    }
+
+    /// The agents of the configuration file and the limits of the machine, when they are read again.
+    pub fn reload(&self, agents: Vec<Agent>, admission: Admission) {
+        self.registry().set_file(agents);
+        *lock(&self.0.admission) = admission;
+        self.call_all();
+    }
+
+    /// Reads the agents of the API again.
+    pub async fn refresh(&self) -> store::Result<()> {
+        let kept = store::agents::all(&mut self.0.store.reader().await?).await?;
+        self.registry().set_api(kept);
+        self.call_all();
+        Ok(())
+    }
+
+    /// What somebody wrote down, as an agent: with its preset, and with a program and a directory that are there.
+    pub fn check_agent(&self, draft: model::agent::Draft) -> Result<Agent, Invalid> {
+        let variables = |name: &str| (self.0.variables)(name);
+        let agent = check::written(draft, &variables)?;
+        check::here(&agent, &variables)?;
+        Ok(agent)
+    }
+
+    /// Something was put into the queue of this agent.
+    pub fn wake(&self, agent_id: &str) {
+        lock(&self.0.calls).insert(agent_id.to_owned());
+        self.0.call.notify_one();
+    }
+
+    /// Somebody wants an execution to stop, and the row says so.
+    pub fn wake_cancelled(&self, execution: &Execution) {
+        if let Some(desk) = self.desk(execution.id) {
+            desk.stop(Stop::Cancelled);
+        }
+        self.after(execution);
+    }
+
+    /// Where a file is that a run left on this machine. Only what its result names may be asked for.
+    pub fn artifact(&self, id: Uuid, name: &str) -> PathBuf {
+        self.0.processes.artifacts(id).join(name)
+    }
+
+    /// Why nothing starts at the moment, if so.
+    pub fn refusal(&self) -> Option<String> {
+        lock(&self.0.refusal).clone()
+    }
+
+    /// How many have ended on this node, by how.
+    pub fn ended(&self) -> impl Iterator<Item = (Status, u64)> {
+        Status::ALL.iter().map(|status| (*status, self.0.counts[*status as usize].load(Ordering::Relaxed)))
+    }
+
+    /// How many run on this node.
+    pub fn running(&self) -> usize {
+        lock(&self.0.at_work).len()
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    pub(crate) fn spool(&self) -> Option<&Spool> {
+        self.0.spool.as_ref()
+    }
+
+    fn desk(&self, id: Uuid) -> Option<Desk> {
+        lock(&self.0.at_work).get(&id).cloned()
+    }
+
+    fn call_all(&self) {
+        lock(&self.0.calls).extend(self.registry().all().keys().cloned());
+        self.0.call.notify_one();
+    }
+
+    /// Tells everyone who may wait for this that it has changed.
+    pub(crate) fn after(&self, execution: &Execution) {
+        self.0.wakes.wake(execution.id);
+        if let Some(status) = Status::of(execution.state).filter(|_| execution.end_time.is_some()) {
+            self.0.counts[status as usize].fetch_add(1, Ordering::Relaxed);
+            let (id, agent_id, duration_ms) = (execution.id, &execution.agent_id, execution.execution_time());
+            tracing::info!(event = "execution_ended", execution_id = %id, agent_id, status = %status, duration_ms);
+            if let Some(spool) = self.spool() {
+                spool.remove(execution.id);
+            }
+            self.0.ended.notify_waiters();
+        }
+    }
+
+    /// The values behind the references in an agent's variables, as far as they are there.
+    pub(crate) fn known_secrets(&self, agent: &Agent) -> Vec<String> {
+        agent.envs.values().flat_map(|value| references(value, &self.0.variables)).collect()
+    }
+}
+
+/// What a text refers to.
+fn references(value: &str, variables: &Variables) -> Vec<String> {
+    if let Some(name) = value.strip_prefix("env:") {
+        return variables(name).into_iter().collect();
+    }
+    if let Some(path) = value.strip_prefix("file:") {
+        return std::fs::read_to_string(path).map(|text| text.trim().to_owned()).into_iter().collect();
+    }
+    let mut found = Vec::new();
+    let mut rest = value;
+    while let Some((_, after)) = rest.split_once("${") {
+        let Some((name, behind)) = after.split_once('}') else { break };
+        found.extend(variables(name));
+        rest = behind;
+    }
+    found
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

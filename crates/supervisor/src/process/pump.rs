@@ -1,0 +1,44 @@
+//! Passes on what comes out of a pipe, until its end.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+
+use crate::Clip;
+use crate::desk::Desk;
+use crate::streams::Name;
+
+const CHUNK: usize = 64 << 10;
+/// After so long without anything new, an unfinished line is shown: it may be a question.
+pub(super) const QUIET: Duration = Duration::from_millis(200);
+
+pub(crate) async fn pump(from: &mut pipe::Receiver, desk: &Desk, stream: Name, mut clip: Option<&mut Clip>) {
+    let mut chunk = vec![0; CHUNK];
+    let mut shown = true;
+    loop {
+        let read = if shown {
+            from.read(&mut chunk).await
+        } else {
+            match tokio::time::timeout(QUIET, from.read(&mut chunk)).await {
+                Ok(read) => read,
+                Err(_) => {
+                    desk.pause(stream);
+                    shown = true;
+                    continue;
+                }
+            }
+        };
+        match read {
+            Ok(0) | Err(_) => return,
+            Ok(length) => {
+                let bytes = &chunk[..length];
+                if let Some(clip) = &mut clip {
+                    clip.push(bytes);
+                }
+                desk.output(stream, bytes).await;
+                shown = bytes.ends_with(b"\n");
+            }
+        }
+    }
+}

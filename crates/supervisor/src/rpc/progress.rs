@@ -1,0 +1,47 @@
+//! What an agent does, in a line a person reads while it works.
+
+use serde_json::Value;
+
+use super::wire::shortened;
+
+const MAX_LINE: usize = 200;
+
+/// `read: README.md`, then `read: README.md (failed)`. Nothing for a step that says nothing new.
+pub(super) fn tool_call(title: &str, kind: &str, status: &str) -> Option<String> {
+    let title = one_line(title);
+    let title = if title.is_empty() { "a tool" } else { &title };
+    match status {
+        "completed" => None,
+        "failed" => Some(format!("{kind}: {title} (failed)")),
+        _ => Some(format!("{kind}: {title}")),
+    }
+}
+
+/// `plan: 1 of 3 done, now: write the tests`
+pub(super) fn plan(entries: &Value) -> Option<String> {
+    let entries = entries.as_array().filter(|entries| !entries.is_empty())?;
+    let is = |entry: &&Value, status: &str| entry["status"] == status;
+    let done = entries.iter().filter(|entry| is(entry, "completed")).count();
+    let now = entries.iter().find(|entry| is(entry, "in_progress")).and_then(|entry| entry["content"].as_str());
+    let line = format!("plan: {done} of {} done", entries.len());
+    Some(match now {
+        Some(now) => format!("{line}, now: {}", one_line(now)),
+        None => line,
+    })
+}
+
+/// The text of a content block, or what it is where it has none.
+pub(super) fn content(block: &Value) -> String {
+    let text = |name: &str| block[name].as_str().map(str::to_owned);
+    match block["type"].as_str() {
+        Some("text") => text("text").unwrap_or_default(),
+        Some("resource_link") => text("uri").unwrap_or_default(),
+        Some("resource") => block["resource"]["text"].as_str().unwrap_or_default().to_owned(),
+        Some(other) => format!("[{other}]"),
+        None => String::new(),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_LINE)
+}

@@ -1,0 +1,65 @@
+//! Whatever can carry an execution out: a process of a command-line agent, the built-in assistant, an agent elsewhere.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use model::UserId;
+use model::agent::Agent;
+use model::execution::{Artifact, ResourceUsage};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::Failure;
+use crate::desk::Desk;
+
+/// Carries executions out, each to its end.
+pub trait Runner: Send + Sync + 'static {
+    /// Runs one. Everything it began has ended when this does, and it ends soon after [`Desk::stopped`] does.
+    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended>;
+}
+
+/// One run, with everything that it is given.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub id: Uuid,
+    pub owner: UserId,
+    pub agent: Arc<Agent>,
+    pub request: Request,
+    /// Which try this is, from 1.
+    pub attempt: i64,
+    pub started: Timestamp,
+}
+
+/// What somebody asks an agent for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    pub input: String,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<PathBuf>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub envs: BTreeMap<String, String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default)]
+pub struct Ended {
+    /// Nothing where all is well.
+    pub failure: Option<Failure>,
+    /// Whether it ended because it was asked to.
+    pub stopped: bool,
+    pub exit_code: Option<i64>,
+    pub usage: Option<ResourceUsage>,
+    pub artifacts: Vec<Artifact>,
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Self { failure: Some(failure), ..Self::default() }
+    }
+}

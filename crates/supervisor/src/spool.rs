@@ -1,0 +1,70 @@
+//! Where requests wait that have secrets in them: a file each, readable by nobody else, on the machine that took them.
+//! The database never has them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::runner::Request;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Spool {
+    dir: PathBuf,
+    /// What the database calls it: the same after a restart.
+    name: String,
+}
+
+impl Spool {
+    pub(crate) fn open(data_dir: &Path, new_name: Uuid) -> io::Result<Self> {
+        let dir = data_dir.join("spool");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let file = dir.join("name");
+        let name = match fs::read_to_string(&file) {
+            Ok(name) if !name.trim().is_empty() => name.trim().to_owned(),
+            _ => {
+                write(&file, new_name.to_string().as_bytes())?;
+                new_name.to_string()
+            }
+        };
+        Ok(Self { dir, name })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// On disk when it returns.
+    pub(crate) fn put(&self, id: Uuid, request: &Request) -> io::Result<()> {
+        write(&self.file(id), &serde_json::to_vec(request)?)?;
+        File::open(&self.dir)?.sync_all()
+    }
+
+    pub(crate) fn get(&self, id: Uuid) -> io::Result<Request> {
+        Ok(serde_json::from_slice(&fs::read(self.file(id))?)?)
+    }
+
+    /// The execution has ended; a file that is not there is as good.
+    pub(crate) fn remove(&self, id: Uuid) {
+        let _ = fs::remove_file(self.file(id));
+    }
+
+    fn file(&self, id: Uuid) -> PathBuf {
+        self.dir.join(format!("{id}.json"))
+    }
+
+    /// Those that are here, to find out which are no longer needed.
+    pub(crate) fn ids(&self) -> Vec<Uuid> {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| Uuid::try_parse(name.strip_suffix(".json")?).ok()).collect()
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

@@ -1,0 +1,187 @@
+//! The queue: who runs at once, in which order, how deep it is, and how long one waits.
+
+use std::time::Duration;
+
+use model::execution::{State, Status};
+use serde_json::json;
+use store::Error;
+use supervisor::Admission;
+
+use crate::bench::{Bench, Setting, doubled, error, script, succeeded, until};
+
+// SUP-4
+#[tokio::test]
+async fn a_read_write_agent_runs_alone_and_in_order() {
+    let bench = Setting::new(json!([])).resting().await;
+    let (lock, order) = (bench.file("lock"), bench.file("order"));
+    let text = "mkdir \"$LOCK\" || exit 9; cat >> \"$ORDER\"; sleep 0.05; rmdir \"$LOCK\"";
+    let more = json!({"access_type": "read-write", "queue_depth": 100,
+        "envs": {"LOCK": lock.to_str().unwrap(), "ORDER": order.to_str().unwrap()}});
+    let dir = tempfile::tempdir().unwrap();
+    let alone = Setting::new(json!([script("alone", text, more)])).at(dir.path()).work().await;
+    let mut ids = Vec::new();
+    for turn in 0..12 {
+        ids.push(alone.ask("alone", &format!("{turn} ")).await);
+    }
+    tokio::time::timeout(crate::bench::PATIENCE, alone.supervisor.wait_for_agent("alone")).await.unwrap().unwrap();
+    for id in ids {
+        let result = alone.result(id).await;
+        assert_eq!(result.exit_code, Some(0), "another one ran: {result:#?}");
+    }
+    let expected: String = (0..12).map(|turn| format!("{turn} ")).collect();
+    assert_eq!(std::fs::read_to_string(order).unwrap(), expected);
+    alone.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn read_only_agents_run_together_up_to_their_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = dir.path().join("gate");
+    let text = "while [ ! -e \"$GATE\" ]; do sleep 0.02; done; cat";
+    let more = json!({"max_concurrent_executions": 3, "envs": {"GATE": gate.to_str().unwrap()}});
+    let bench = Bench::new(json!([script("many", text, more)])).await;
+    let mut ids = Vec::new();
+    for turn in 0..5 {
+        ids.push(bench.ask("many", &turn.to_string()).await);
+    }
+    for id in &ids[..3] {
+        bench.reaches(*id, State::Running).await;
+    }
+    assert_eq!(bench.supervisor.running(), 3);
+    // SUP-5: how far each of the others has come.
+    for (id, position) in [(ids[3], 1), (ids[4], 2)] {
+        let waits = bench.get(id).await;
+        assert_eq!((waits.state, waits.queue_position), (State::Idle, Some(position)));
+    }
+    std::fs::write(gate, "").unwrap();
+    for (turn, id) in ids.into_iter().enumerate() {
+        assert_eq!(succeeded(&bench.result(id).await), turn.to_string());
+    }
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn a_queue_is_no_deeper_than_allowed() {
+    let more = json!({"access_type": "read-write", "queue_depth": 1});
+    let bench = Bench::new(json!([script("alone", "sleep 60", more)])).await;
+    let at_work = bench.ask("alone", "").await;
+    bench.reaches(at_work, State::Running).await;
+    let waits = bench.ask("alone", "").await;
+    let full = bench.submit("alone", crate::bench::asking("password=hunter2hunter2")).await.unwrap_err();
+    assert!(matches!(full, Error::QueueFull { waiting: 1, depth: 1 }), "{full:?}");
+    bench.cancel(waits).await.unwrap();
+    bench.ask("alone", "").await;
+    for execution in bench.all().await {
+        let _ = bench.cancel(execution.id).await;
+    }
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn who_waits_too_long_for_a_place_is_told() {
+    let more = json!({"access_type": "read-write", "queue_timeout": 0.3});
+    let bench = Bench::new(json!([script("alone", "sleep 60", more)])).await;
+    let at_work = bench.ask("alone", "").await;
+    bench.reaches(at_work, State::Running).await;
+    let waits = bench.result(bench.ask("alone", "").await).await;
+    assert_eq!(waits.status, Status::Timeout);
+    assert!(error(&waits).contains("queue_timeout"), "{waits:#?}");
+    assert_eq!(waits.process_id, None);
+    bench.cancel(at_work).await.unwrap();
+    bench.wait(at_work).await;
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn a_node_runs_no_more_than_it_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let count = dir.path().join("count");
+    std::fs::create_dir(&count).unwrap();
+    let text = "mkdir $COUNT/$$; ls $COUNT | wc -l; sleep 0.1; rmdir $COUNT/$$";
+    let more = json!({"write_paths": [count.to_str().unwrap()], "envs": {"COUNT": count.to_str().unwrap()}});
+    let mut setting = Setting::new(json!([script("one", text, more.clone()), script("other", text, more)]));
+    setting.admission = Admission { max_running: Some(2), ..Admission::default() };
+    let bench = setting.work().await;
+    let mut ids = Vec::new();
+    for turn in 0..8 {
+        ids.push(bench.ask(if turn % 2 == 0 { "one" } else { "other" }, "").await);
+    }
+    for id in ids {
+        let result = bench.result(id).await;
+        let at_once: u32 = succeeded(&result).trim().parse().unwrap();
+        assert!(at_once <= 2, "{at_once} at once");
+    }
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn an_agent_that_was_removed_ends_what_waits_for_it() {
+    let bench = Bench::new(json!([script("alone", "sleep 60", json!({"access_type": "read-write"}))])).await;
+    let at_work = bench.ask("alone", "").await;
+    bench.reaches(at_work, State::Running).await;
+    let waits = bench.ask("alone", "").await;
+    bench.supervisor.reload(Vec::new(), Admission::default());
+    let waits = bench.result(waits).await;
+    assert_eq!((waits.status, error(&waits)), (Status::Failure, "its agent was removed"));
+    bench.cancel(at_work).await.unwrap();
+    bench.wait(at_work).await;
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn a_read_only_agent_cannot_write_outside_and_a_read_write_agent_can() {
+    let dir = tempfile::tempdir().unwrap();
+    let outside = dir.path().join("outside");
+    let more = json!({"envs": {"OUT": outside.to_str().unwrap()}});
+    let text =
+        "echo in > inside && cat inside; mkdir -p artifacts/deep; echo kept > artifacts/deep/a.txt; echo out > $OUT";
+    let mut write = more.clone();
+    write["access_type"] = "read-write".into();
+    let bench = Bench::new(json!([script("reads", text, more), script("writes", text, write)])).await;
+    let reads = bench.run("reads", "").await;
+    if supervisor::guardian::landlock_support() == supervisor::guardian::Landlock::Missing {
+        return;
+    }
+    assert_eq!((reads.status, reads.output.as_str()), (Status::Failure, "in\n"));
+    assert!(!outside.exists());
+    let writes = bench.run("writes", "").await;
+    assert_eq!(succeeded(&writes), "in\n");
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "out\n");
+    // SUP-10: what both left is kept and listed.
+    for result in [reads, writes] {
+        let listed: Vec<_> = result.artifacts.iter().map(|artifact| (artifact.name.as_str(), artifact.size)).collect();
+        assert_eq!(listed, [("deep/a.txt", 5)]);
+        let kept = bench.file("artifacts").join(result.id.to_string()).join("deep/a.txt");
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept\n");
+    }
+    bench.stop().await;
+}
+
+// SUP-8
+#[tokio::test]
+async fn what_a_run_used_is_known() {
+    let bench = Bench::new(json!([doubled("burns", &["burn-below", "150"], json!({}))])).await;
+    let result = bench.run("burns", "").await;
+    let usage = result.resource_usage.unwrap();
+    assert!(usage.cpu_ms >= 290 && usage.cpu_percent > 0.0 && usage.peak_memory_mb >= 1, "{usage:?}");
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn one_that_is_waited_for_has_ended() {
+    let bench = Bench::new(json!([script("alone", "sleep 0.2", json!({"access_type": "read-write"}))])).await;
+    let ids = [bench.ask("alone", "").await, bench.ask("alone", "").await];
+    tokio::time::timeout(Duration::from_secs(30), bench.supervisor.wait_for_agent("alone")).await.unwrap().unwrap();
+    for id in ids {
+        assert_eq!(bench.get(id).await.state, State::Completed);
+    }
+    until("nothing is at work", async || bench.supervisor.running() == 0).await;
+    bench.stop().await;
+}
