@@ -42,6 +42,16 @@ const TABLE: &[(State, &[State])] = {
     ]
 };
 
+words! {
+    /// Who acts upon the end of an execution, besides those who look.
+    pub enum FollowUp {
+        /// The conversation in which it was asked for hears what came of it.
+        Chat = "chat",
+        /// The schedule counts failures and may start what waited for it.
+        Schedule = "schedule",
+    }
+}
+
 impl State {
     pub fn may_become(self, next: Self) -> bool {
         TABLE.iter().any(|(from, to)| *from == self && to.contains(&next))
@@ -210,6 +220,24 @@ impl Execution {
             error_category: self.error_category,
             resource_usage: self.resource_usage,
         }
+    }
+
+    /// Has failed and begins anew: what is known of this try goes to the earlier ones, and says nothing about the next.
+    /// The caller says which state that is.
+    pub fn begin_anew(&mut self, at: Timestamp) {
+        let attempt = self.as_attempt(at);
+        self.previous_retries.push(attempt);
+        self.retry_count += 1;
+        self.attempt += 1;
+        (self.process_id, self.exit_code, self.start_time) = (None, None, None);
+        (self.error_message, self.error_category, self.resource_usage) = (None, None, None);
+    }
+
+    /// Has failed and waits in the queue again.
+    pub fn wait_again(&mut self, at: Timestamp) -> Result<(), Illegal> {
+        self.begin_anew(at);
+        self.enter(State::Cleanup, at)?;
+        self.enter(State::Idle, at)
     }
 
     /// Milliseconds from its start to its end.

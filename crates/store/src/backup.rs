@@ -156,6 +156,7 @@ const TABLES: &[Table] = &[
             Text("session_id"),
             Text("state"),
             Text("previous_state"),
+            Text("follow_up"),
             Text("spool"),
             Int("run_at"),
             Int("wait_until"),

@@ -226,17 +226,13 @@ impl Desk {
     }
 
     /// What a try said to the last is written out under its own state, then the next one begins with nothing said.
-    pub(crate) fn try_again(
-        &self,
-        failed: impl FnOnce(&mut Execution),
-        again: impl FnOnce(&mut Execution, Timestamp),
-    ) -> Result<(), Illegal> {
+    pub(crate) fn try_again(&self, failed: impl FnOnce(&mut Execution)) -> Result<(), Illegal> {
         let now = self.0.clock.now();
         let mut notes = self.notes();
         notes.finish_streams(now);
         failed(&mut notes.execution);
         notes.enter(State::Failed, now)?;
-        again(&mut notes.execution, now);
+        notes.execution.begin_anew(now);
         notes.enter(State::Starting, now)?;
         notes.earlier += notes.streams.kept();
         notes.streams = Streams::new(notes.max_output, &notes.redactor);

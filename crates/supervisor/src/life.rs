@@ -94,13 +94,7 @@ impl Supervisor {
             };
             let last = attempt_once(&run, entry, desk, execution.timeout.duration()).await;
             let Some(delay) = retry_delay(&last, desk, agent) else { return last };
-            let again = |execution: &mut Execution, now| {
-                let attempt = execution.as_attempt(now);
-                execution.previous_retries.push(attempt);
-                next_try(execution);
-            };
-            let tried_again = desk.try_again(|execution| last.note(execution), again);
-            if let Err(illegal) = tried_again {
+            if let Err(illegal) = desk.try_again(|execution| last.note(execution)) {
                 return Last { failure: Some(Failure::system(illegal.to_string())), ..last };
             }
             if let Err(error) = desk.flush().await {
@@ -140,7 +134,8 @@ impl Supervisor {
                     execution.start_time = Some(now);
                 }
                 if interrupted && execution.retry_count < execution.max_retries {
-                    return wait_again(execution, now);
+                    execution.enter(State::Failed, now)?;
+                    return execution.wait_again(now);
                 }
                 execution.end(state, now)
             })
@@ -306,23 +301,4 @@ fn retry_delay(last: &Last, desk: &Desk, agent: &Agent) -> Option<Duration> {
     }
     let doubled = 1u32.checked_shl(u32::try_from(execution.retry_count).unwrap_or(31)).unwrap_or(u32::MAX);
     Some(agent.retry_delay.duration().saturating_mul(doubled).min(LONGEST_DELAY.max(agent.retry_delay.duration())))
-}
-
-/// It was interrupted and may be tried again: back into the queue.
-fn wait_again(execution: &mut Execution, now: jiff::Timestamp) -> Result<(), model::execution::Illegal> {
-    execution.enter(State::Failed, now)?;
-    let attempt = execution.as_attempt(now);
-    execution.previous_retries.push(attempt);
-    execution.enter(State::Cleanup, now)?;
-    execution.enter(State::Idle, now)?;
-    next_try(execution);
-    Ok(())
-}
-
-/// What is known of a try says nothing about the next.
-fn next_try(execution: &mut Execution) {
-    execution.retry_count += 1;
-    execution.attempt += 1;
-    (execution.process_id, execution.exit_code, execution.start_time) = (None, None, None);
-    (execution.error_message, execution.error_category, execution.resource_usage) = (None, None, None);
 }

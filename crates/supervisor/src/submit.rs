@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use model::agent::{Agent, Override};
-use model::execution::{Execution, State};
+use model::execution::{Execution, FollowUp, State};
 use model::invalid::Checks;
 use model::{Invalid, User};
 use serde::Deserialize;
@@ -44,6 +44,8 @@ pub struct Draft {
 pub struct Origin {
     pub schedule_id: Option<Uuid>,
     pub session_id: Option<Uuid>,
+    /// Who acts upon its end.
+    pub follow_up: Option<FollowUp>,
     /// More for the record.
     pub context: Map<String, Value>,
 }
@@ -102,6 +104,7 @@ impl Supervisor {
             owner: user.id,
             request,
             spool,
+            follow_up: origin.follow_up,
             wait_until: later(now, agent.queue_timeout.duration()),
             places: i64::from(agent.places()),
             depth: i64::from(agent.queue_depth),

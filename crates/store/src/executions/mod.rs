@@ -1,6 +1,7 @@
 //! Executions: their record, and while they wait, the queue.
 
 mod events;
+mod follow_up;
 mod queue;
 mod row;
 
@@ -17,6 +18,7 @@ use crate::{Error, Result};
 
 pub(crate) use events::{Dropped, drop_output};
 pub use events::{Event, Kind, append, drop_from, events, last_seq, output, outputs, size_of_output};
+pub use follow_up::{followed_up, to_follow_up};
 pub use queue::{
     Abandoned, Claimed, Fence, Left, New, abandoned, agents_waiting, any_too_late, cancelled, claim, claim_in_session,
     counts, end_waiting, queue_again, recover, save, submit, too_late, without_session,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Artifact, Attempt, Category, Execution, ResourceUsage, State, Transition};
+use model::execution::{Artifact, Attempt, Category, Execution, FollowUp, ResourceUsage, State, Transition};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -23,6 +23,7 @@ pub struct New {
     /// What the run is given, as JSON; empty where it has secrets and is in a spool.
     pub request: String,
     pub spool: Option<String>,
+    pub follow_up: Option<FollowUp>,
     pub wait_until: Timestamp,
     /// How many of the agent's may run at once, and how many may wait; of a session's messages, how many may wait for it.
     pub places: i64,
@@ -78,8 +79,8 @@ pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
     }
     let sql = "INSERT INTO executions (id, owner, agent_id, schedule_id, session_id, state, input, request, spool, run_at, \
                wait_until, created_at, changed_at, lease_token, retry_count, max_retries, timeout_ms, context, artifacts, \
-               truncated, output_bytes, earlier_bytes, transitions, previous) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $10, $10, 0, 0, $12, $13, $14, '[]', 0, 0, 0, '[]', '[]')";
+               truncated, output_bytes, earlier_bytes, transitions, previous, follow_up) VALUES ($1, $2, $3, $4, $5, $6, \
+               $7, $8, $9, $10, $11, $10, $10, 0, 0, $12, $13, $14, '[]', 0, 0, 0, '[]', '[]', $15)";
     let values = args![
         execution.id,
         new.owner,
@@ -95,6 +96,7 @@ pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
         execution.max_retries,
         execution.timeout.as_millis(),
         json(&execution.context)?,
+        new.follow_up.map(FollowUp::as_str),
     ];
     conn.run((sql, values)).await?;
     append(conn, execution.id, &[state_event(1, execution)]).await
@@ -382,14 +384,7 @@ pub async fn recover(
             settle(conn, execution, Some(token)).await?;
         }
         Some(retry_at) => {
-            let attempt = execution.as_attempt(now);
-            execution.previous_retries.push(attempt);
-            execution.enter(State::Cleanup, now)?;
-            execution.enter(State::Idle, now)?;
-            execution.retry_count += 1;
-            execution.attempt += 1;
-            (execution.process_id, execution.exit_code, execution.start_time) = (None, None, None);
-            (execution.error_message, execution.error_category, execution.resource_usage) = (None, None, None);
+            execution.wait_again(now)?;
             settle(conn, execution, Some(token)).await?;
             let sql = "UPDATE executions SET run_at = $2, wait_until = $2 + (wait_until - run_at), \
                        earlier_bytes = output_bytes WHERE id = $1";

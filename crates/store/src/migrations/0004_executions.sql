@@ -23,6 +23,7 @@ CREATE TABLE executions (
     session_id     TEXT,
     state          TEXT   NOT NULL,
     previous_state TEXT,
+    follow_up      TEXT,                 -- who is yet to act upon its end
     spool          TEXT,                 -- where the request is if it has secrets: only its node can run this
     run_at         BIGINT NOT NULL,
     wait_until     BIGINT NOT NULL,
@@ -62,6 +63,8 @@ CREATE INDEX executions_by_agent ON executions (agent_id, created_at, id);
 CREATE INDEX executions_by_schedule ON executions (schedule_id, created_at, id) WHERE schedule_id IS NOT NULL;
 CREATE INDEX executions_by_session ON executions (session_id, created_at, id) WHERE session_id IS NOT NULL;
 CREATE INDEX executions_by_age ON executions (created_at, id);
+CREATE INDEX executions_to_follow_up ON executions (follow_up, ended_at)
+    WHERE follow_up IS NOT NULL AND ended_at IS NOT NULL;
 CREATE INDEX executions_by_end ON executions (ended_at) WHERE ended_at IS NOT NULL;
 
 -- A place of an agent is a row: the key itself refuses a second run in it.

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::execution::{Category, Execution, State, Status};
+use model::execution::{Category, Execution, FollowUp, State, Status};
 use store::executions::{
-    Claimed, Kind, Left, Stored, Whose, abandoned, agents_waiting, cancel, cancelled, claim, counts, events, give_back,
-    queue_again, recover, save, size_of_output, too_late,
+    Claimed, Kind, Left, New, Stored, Whose, abandoned, agents_waiting, cancel, cancelled, claim, counts, events,
+    followed_up, give_back, queue_again, recover, save, size_of_output, to_follow_up, too_late,
 };
 use store::{Durability, Error, Store, nodes};
 use uuid::Uuid;
@@ -32,7 +32,8 @@ on_both!(
     recovered_once,
     the_dead_claim_nothing,
     cancelled_or_claimed,
-    claimed_once_by_many
+    claimed_once_by_many,
+    an_end_is_followed_up_once
 );
 
 /// Every step is one of the table, and follows the one before.
@@ -473,4 +474,24 @@ async fn claimed_once_by_many(bench: Bench) {
     }
     assert_eq!(bench.count("SELECT COUNT(*) FROM executions WHERE state = 'completed'").await, 200);
     assert_eq!(bench.count("SELECT COUNT(*) FROM places").await, 0);
+}
+
+async fn an_end_is_followed_up_once(bench: Bench) {
+    let new = |follow_up| New { follow_up, ..bench.run(bench.alice, "a") };
+    let id = bench.submit(new(Some(FollowUp::Chat))).await.unwrap();
+    let quiet = bench.submit(new(None)).await.unwrap();
+    let found = async |who| {
+        let found = to_follow_up(&mut bench.store.reader().await.unwrap(), who, 10).await.unwrap();
+        found.iter().map(|stored| (stored.owner, stored.execution.id)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(FollowUp::Chat).await, [], "it has not ended");
+    let now = bench.now();
+    for id in [id, quiet] {
+        write!(bench, tx => cancel(tx, Whose::Everyones, id, now)).unwrap();
+    }
+    assert_eq!(found(FollowUp::Schedule).await, []);
+    assert_eq!(found(FollowUp::Chat).await, [(bench.alice, id)]);
+    assert!(write!(bench, tx => followed_up(tx, id)).unwrap());
+    assert!(!write!(bench, tx => followed_up(tx, id)).unwrap(), "not twice");
+    assert_eq!(found(FollowUp::Chat).await, []);
 }

@@ -40,7 +40,16 @@ impl Bench {
             previous_retries: Vec::new(),
         };
         let wait_until = now + std::time::Duration::from_secs(1800);
-        New { execution, owner, request: "{}".to_owned(), spool: None, wait_until, places: 1, depth: 1000 }
+        New {
+            execution,
+            owner,
+            request: "{}".to_owned(),
+            spool: None,
+            follow_up: None,
+            wait_until,
+            places: 1,
+            depth: 1000,
+        }
     }
 
     pub async fn submit(&self, new: New) -> store::Result<Uuid> {

@@ -33,7 +33,8 @@ fn sweep_dead_nodes() -> usize {
 /// What the guardian with this mark has left behind, also where it has lost its mark but is in one of these sessions.
 pub(super) fn sweep_after(mark: &str, sessions: &HashSet<i32>) -> usize {
     let mut sessions = sessions.clone();
-    let ours = rustix::process::getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    // Not `getsid`: where our session was begun outside of our namespace its number is 0, which that call cannot say.
+    let ours = Stat::of(std::process::id() as i32).map_or(0, |stat| stat.session);
     sessions.retain(|session| *session > 1 && *session != ours);
     kill_all(&|marks: &Marks| marks.node.as_deref() == Some(mark), &sessions, Spare::Ancestors)
 }
@@ -92,7 +93,7 @@ impl Found {
                 continue;
             }
             has_guardian |= marks.guardian;
-            if marks.execution.is_some() && !marks.guardian {
+            if marks.execution.is_some() && !marks.guardian && stat.session > 1 {
                 sessions.insert(stat.session);
             }
             pids.extend(snapshot.tree(stat.pid).iter().map(|stat| stat.pid));
