@@ -21,6 +21,7 @@ pub mod nodes;
 pub mod page;
 mod places;
 mod postgres;
+pub mod recurring;
 pub mod reminders;
 pub mod sessions;
 mod sqlite;

@@ -6,6 +6,7 @@ mod agent_run;
 mod dialogues;
 mod guide;
 mod hostile;
+mod recurring;
 mod slow;
 
 use std::sync::Arc;

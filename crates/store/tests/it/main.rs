@@ -13,6 +13,7 @@ mod idempotency;
 mod migrations;
 mod nodes;
 mod queue;
+mod recurring;
 mod reminders;
 mod runs;
 mod sessions;
