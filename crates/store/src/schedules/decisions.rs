@@ -28,6 +28,14 @@ pub async fn decide(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     Ok(conn.run((sql, values)).await? == 1)
 }
 
+/// Whether this time, or several with it, has been decided upon.
+pub async fn is_decided(conn: &mut Conn, schedule_id: Uuid, due_at: Timestamp) -> Result<bool> {
+    let sql = "SELECT COALESCE(until_at, due_at) FROM decisions WHERE schedule_id = $1 AND due_at <= $2 \
+               ORDER BY due_at DESC LIMIT 1";
+    let last = conn.first((sql, args![schedule_id, due_at])).await?.map(|row| row.time(0)).transpose()?;
+    Ok(last.is_some_and(|last| last >= due_at))
+}
+
 /// Writes down what became of one that waited. `false`: it waits no more.
 pub async fn redecide(conn: &mut Conn, decision: &Decision) -> Result<bool> {
     let sql = "UPDATE decisions SET decided_at = $3, kind = $4, reason = $5, execution_id = $6 \

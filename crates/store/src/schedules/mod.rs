@@ -15,7 +15,7 @@ use crate::executions::Whose;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
-pub use decisions::{around, decide, drop_queued, history, queued, redecide};
+pub use decisions::{around, decide, drop_queued, history, is_decided, queued, redecide};
 pub use firing::{Row as Due, advance, due, first_due, followed, give_up, lock_due, queued_and_free, running, started};
 pub use row::Kept;
 
@@ -211,8 +211,13 @@ pub async fn counts(conn: &mut Conn, now: Timestamp) -> Result<Counts> {
     row.map_or(Ok(Counts::default()), |row| Ok(Counts { all: row.int(0)?, paused: row.int(1)?, due: row.int(2)? }))
 }
 
+/// A schedule as whoever acts upon it sees it, whosesoever it is. Only a look.
+pub async fn seen(conn: &mut Conn, id: Uuid, now: Timestamp) -> Result<Kept> {
+    kept(conn, Whose::Everyones, id, now, false).await
+}
+
 /// Until the transaction ends nobody else renames schedules: a name that is free now could be taken by then.
-async fn alone(conn: &mut Conn) -> Result<()> {
+pub async fn alone(conn: &mut Conn) -> Result<()> {
     if !conn.is_sqlite() {
         // Any number will do that nothing else in the database uses.
         conn.batch("SELECT pg_advisory_xact_lock(7717000003)").await?;
