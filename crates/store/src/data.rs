@@ -69,6 +69,8 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
         "DELETE FROM idempotency_keys WHERE owner = $1",
         // A process that is still at it notices: its place has a holder that is not there.
         "DELETE FROM sessions WHERE owner = $1",
+        "DELETE FROM decisions WHERE schedule_id IN (SELECT id FROM schedules WHERE owner = $1)",
+        "DELETE FROM schedules WHERE owner = $1",
     ] {
         conn.run((sql, args![owner])).await?;
     }
