@@ -1,6 +1,8 @@
 //! Every sentence that the assistant says by itself: S1's Response Format Contract and what it leaves open. No ids, no
 //! jargon. Questions that an answer must be matched with can be read back here too, so that form and reading stay one.
 
+mod agents;
+
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use model::due::Due;
@@ -8,6 +10,8 @@ use model::task::Priority;
 use serde_json::Value;
 use tools::{Act, Answer};
 use understand::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
+
+pub(crate) use agents::*;
 
 /// How many tasks a list shows.
 pub(crate) const SHOWN: usize = 20;
@@ -332,26 +336,6 @@ pub(crate) fn welcome() -> String {
 
 pub(crate) fn out_of_scope() -> String {
     format!("I'm afraid I can't help with that. {}", capabilities())
-}
-
-pub(crate) fn agent_started(name: &str) -> String {
-    format!("Okay! I've set '{name}' to work.")
-}
-
-/// Whom the user can have run, and who is at work.
-pub(crate) fn agents(agents: &[Value]) -> String {
-    if agents.is_empty() {
-        return "There are no agents that you can run.".to_owned();
-    }
-    let line = |(n, agent): (usize, &Value)| {
-        let name = agent["name"].as_str().unwrap_or_default();
-        let about = agent["description"].as_str().filter(|about| !about.is_empty());
-        let about = about.map(|about| format!(": {about}")).unwrap_or_default();
-        let busy = if agent["running"].as_i64() > Some(0) { " (at work)" } else { "" };
-        format!("{}. {name}{busy}{about}", n + 1)
-    };
-    let lines: Vec<_> = agents.iter().take(SHOWN).enumerate().map(line).collect();
-    format!("You can have these agents do something:\n{}", lines.join("\n"))
 }
 
 /// S1's system error.

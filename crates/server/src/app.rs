@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use assistant::Models;
 use model::Clock;
+use scheduler::Scheduler;
 use secrecy::ExposeSecret;
 use store::Store;
 use supervisor::Supervisor;
@@ -27,6 +28,7 @@ pub struct App(Arc<Inner>);
 
 struct Inner {
     supervisor: Supervisor,
+    scheduler: Scheduler,
     turns: Turns,
     tasks: TaskTracker,
     metrics: Metrics,
@@ -62,18 +64,19 @@ impl From<Models> for Equipment {
 }
 
 impl InForce {
-    fn new(settings: Settings, equipment: Equipment, supervisor: &Supervisor, before: Option<&Self>) -> Self {
+    fn new(settings: Settings, equipment: Equipment, scheduler: &Scheduler, before: Option<&Self>) -> Self {
         let Equipment { models, servers } = equipment;
         let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
         let tools = Tools {
-            clock: supervisor.clock().clone(),
+            clock: scheduler.supervisor().clock().clone(),
             limits: settings.tasks,
             names: settings.tool_names,
             confirm: settings.confirm,
             servers,
-            supervisor: Some(supervisor.clone()),
+            supervisor: Some(scheduler.supervisor().clone()),
+            scheduler: Some(scheduler.clone()),
         };
         Self { settings, models, tools, verifier, limiter }
     }
@@ -82,11 +85,14 @@ impl InForce {
 impl App {
     /// Works on the supervisor's store, by its clock.
     pub fn new(supervisor: Supervisor, settings: Settings, equipment: impl Into<Equipment>) -> Self {
-        let in_force = InForce::new(settings, equipment.into(), &supervisor, None);
+        let notices = Arc::new(scheduler::Silent);
+        let scheduler = Scheduler::new(scheduler::Options { supervisor: supervisor.clone(), notices, witness: None });
+        let in_force = InForce::new(settings, equipment.into(), &scheduler, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         Self(Arc::new(Inner {
             supervisor,
+            scheduler,
             turns: Turns::default(),
             tasks: TaskTracker::new(),
             metrics: Metrics::default(),
@@ -111,6 +117,11 @@ impl App {
         &self.0.supervisor
     }
 
+    /// What runs agents at the times of their schedules.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.0.scheduler
+    }
+
     /// Work that goes on without the request that began it.
     pub fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
@@ -127,7 +138,7 @@ impl App {
 
     /// Puts new settings into force; requests under way end under the old ones.
     pub fn reload(&self, settings: Settings, equipment: impl Into<Equipment>) {
-        let next = Arc::new(InForce::new(settings, equipment.into(), self.supervisor(), Some(&self.in_force())));
+        let next = Arc::new(InForce::new(settings, equipment.into(), self.scheduler(), Some(&self.in_force())));
         *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 

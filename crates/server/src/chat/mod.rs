@@ -152,6 +152,7 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
     let failed = match tokio::time::timeout(limit, written).await {
         Ok(Ok((reply, earlier))) => {
             let ended = ended.get().cloned().unwrap_or_default();
+            app.in_force().tools.committed(&used(&ended, app));
             return Ok((reply, earlier, ended));
         }
         Ok(Err(store::Error::Unavailable(cause))) => {
@@ -177,6 +178,13 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
     };
     let body = render(form, &[failure(&failed)], &told)?;
     Ok((Reply { status: 200, body }, false, Ended::of(&failed)))
+}
+
+/// Which of our own tools a turn has used.
+fn used(ended: &Ended, app: &App) -> Vec<tools::Tool> {
+    let specs = tools::catalog::ours(app.in_force().settings.tool_names, tools::Offer::Schedules);
+    let known = |(name, _): &(String, bool)| specs.iter().find(|spec| spec.name == *name)?.tool;
+    ended.tools.iter().filter_map(known).collect()
 }
 
 /// The event that tells of a turn that failed as a whole.
