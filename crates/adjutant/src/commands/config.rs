@@ -101,7 +101,7 @@ const SCHEDULES: &str = r#"
 # [[schedules]]
 # name = "tidy"
 # agent_id = "codex"
-# Minute, hour, day, month, weekday; or every = "90m"; or once: at = "2026-12-24T18:00"
+# Minute, hour, day, month, weekday. Instead of it: every, a length such as 90m, or at, a time.
 # cron_expression = "0 17 * * FRI"
 # assistant.time_zone where it is not given.
 # time_zone = "Europe/Berlin"
