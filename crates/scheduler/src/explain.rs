@@ -25,7 +25,7 @@ pub struct Explanation {
     pub due_at: Option<Timestamp>,
     /// What was decided about it, if that is on record.
     pub decision: Option<Decision>,
-    /// What somebody ran by hand around then, if anything.
+    /// What somebody ran by hand between that time and the next one, if anything.
     pub by_hand: Option<Decision>,
     /// A few sentences, in the schedule's zone.
     pub text: String,
@@ -44,8 +44,11 @@ impl Scheduler {
             let (upon, _) = schedules::around(conn, whose, id, due).await?;
             decision = upon.filter(|upon| upon.kind != Kind::Run && upon.until.unwrap_or(upon.due_at) >= due);
         }
+        // Between that time and the one behind it.
+        let since = due_at.unwrap_or(schedule.created_at);
+        let next = when.after(at).unwrap_or(Timestamp::MAX);
         for found in [before, behind].into_iter().flatten().filter(|found| found.kind == Kind::Run) {
-            by_hand = by_hand.or(Some(found));
+            by_hand = by_hand.or(Some(found).filter(|found| found.due_at >= since && found.due_at < next));
         }
         let say =
             Say { schedule: &schedule, zone: TimeZone::get(&schedule.settings.time_zone).unwrap_or(TimeZone::UTC) };

@@ -100,13 +100,17 @@ impl Scheduler {
 
     /// One for each run that may start, the first one last.
     fn prepare_all(&self, kept: &Kept, plan: &Plan) -> Prepared {
-        let to_run = plan.steps.iter().filter(|step| step.verdict.is_ok()).rev().map(|step| step.due);
+        let to_run = plan.steps.iter().filter(|step| step.verdict.is_ok()).map(|step| step.due);
         let to_run: Vec<_> = match kept.schedule.settings.overlap {
             Overlap::Allow => to_run.collect(),
-            Overlap::Cancel => to_run.take(1).collect(),
-            Overlap::Skip | Overlap::QueueOne | Overlap::QueueAll => to_run.last().into_iter().collect(),
+            Overlap::Cancel => to_run.last().into_iter().collect(),
+            Overlap::Skip | Overlap::QueueOne | Overlap::QueueAll => to_run.take(1).collect(),
         };
-        to_run.into_iter().map(|due| self.prepare(&kept.schedule, kept.owner, Some(due))).collect()
+        // In the order of their times: that is also the order of their ids, and of the queue.
+        let prepared = to_run.into_iter().map(|due| self.prepare(&kept.schedule, kept.owner, Some(due)));
+        let mut prepared: Prepared = prepared.collect();
+        prepared.reverse();
+        prepared
     }
 
     #[expect(clippy::too_many_arguments, reason = "what is decided upon, with what, and what comes of it")]

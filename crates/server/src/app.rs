@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use assistant::Models;
 use model::Clock;
-use scheduler::Scheduler;
+use scheduler::{Scheduler, Silent};
 use secrecy::ExposeSecret;
 use store::Store;
 use supervisor::Supervisor;
@@ -85,8 +85,8 @@ impl InForce {
 impl App {
     /// Works on the supervisor's store, by its clock.
     pub fn new(supervisor: Supervisor, settings: Settings, equipment: impl Into<Equipment>) -> Self {
-        let notices = Arc::new(scheduler::Silent);
-        let scheduler = Scheduler::new(scheduler::Options { supervisor: supervisor.clone(), notices, witness: None });
+        let options = scheduler::Options { supervisor: supervisor.clone(), notices: Arc::new(Silent), witness: None };
+        let scheduler = Scheduler::new(options);
         let in_force = InForce::new(settings, equipment.into(), &scheduler, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
@@ -117,7 +117,7 @@ impl App {
         &self.0.supervisor
     }
 
-    /// What runs agents at the times of their schedules.
+    /// What runs agents at the times of their schedules, once it is told to.
     pub fn scheduler(&self) -> &Scheduler {
         &self.0.scheduler
     }

@@ -1,14 +1,17 @@
 //! A schedule as somebody asks for it, and changes to one.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::{INPUT, Length, MISSED_WINDOW, Missed, Overlap, Settings};
 use crate::due::Due;
 use crate::invalid::Checks;
+use crate::redact::{Redactor, What};
 use crate::{Invalid, text};
 
 pub const MAX_NAME: usize = 100;
@@ -17,6 +20,8 @@ const MAX_EXPRESSION: usize = 200;
 const MAX_PARAMETERS: usize = 1 << 20;
 const MAX_JITTER: Length = Length::from_secs(24 * 60 * 60);
 const MAX_FAILURES: u32 = 1000;
+
+static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: true, emails: false }));
 
 /// A schedule to be: one of `cron_expression`, `every` and `at`, and whatever else is not as usual.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -264,6 +269,14 @@ fn parameters(checks: &mut Checks, parameters: &Map<String, Value>) {
     for name in names.filter(|name| name.is_empty() || name.contains("}}")) {
         let message = "must have names that can stand between {{ and }}";
         checks.fail(format!("input_parameters.{name}"), "name", message);
+    }
+    for (name, value) in parameters {
+        let mut shown = json!({ name: value });
+        SECRETS.json(&mut shown);
+        if shown != json!({ name: value }) {
+            let message = "must not have a secret in it: it is kept as it is; let the agent's envs refer to it";
+            checks.fail(format!("input_parameters.{name}"), "secret", message);
+        }
     }
     if parameters.get(INPUT).is_some_and(|input| !input.is_string()) {
         checks.fail("input_parameters.input", "type", "must be a text");

@@ -69,6 +69,13 @@ fn everything_that_is_wrong_is_named_at_once() {
     );
     assert_eq!(fields(of(json!({"at": "2026-01-01T12:00", "end_at": "2026-01-02T00:00"}))), ["at"]);
     assert_eq!(fields(of(json!({"evry": "1h"}))), ["evry"]);
+    // SUP-9
+    let key = format!("{}{}", "gh", "p_Aq1Sw2De3Fr4Gt5Hy6Ju7Ki8Lo9Zx0Cv1Bn2");
+    for parameters in [json!({"input": format!("use {key}")}), json!({"api_key": "abc"}), json!({"x": {"y": [key]}})] {
+        let name = format!("input_parameters.{}", parameters.as_object().unwrap().keys().next().unwrap());
+        assert_eq!(fields(of(json!({"every": "1h", "input_parameters": parameters}))), [name]);
+    }
+    assert!(of(json!({"every": "1h", "input_parameters": {"input": "write to bob@example.com"}})).is_ok());
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod queue;
 mod recurring;
 mod reminders;
 mod runs;
+mod schedules;
 mod sessions;
 mod tasks;
 mod tokens;
