@@ -102,7 +102,24 @@ impl Bench {
         Self::open(settings, Clock::manual("2025-12-21T12:00:00Z".parse().unwrap()), Arc::new(Offline)).await
     }
 
+    /// With an agent called codex, of which nothing is run.
+    pub async fn with_codex() -> Self {
+        let draft = json!({"id": "codex", "name": "codex", "executable_path": "/bin/cat"});
+        let codex = supervisor::check::written(serde_json::from_value(draft).unwrap(), &|_| None).unwrap();
+        let clock = Clock::manual("2025-12-21T12:00:00Z".parse().unwrap());
+        Self::open_with(Settings::default(), clock, Arc::new(Offline), vec![codex]).await
+    }
+
     async fn open(settings: Settings, clock: Clock, model: Arc<dyn ChatModel>) -> Self {
+        Self::open_with(settings, clock, model, Vec::new()).await
+    }
+
+    async fn open_with(
+        settings: Settings,
+        clock: Clock,
+        model: Arc<dyn ChatModel>,
+        agents: Vec<model::agent::Agent>,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let location = Location::Sqlite(dir.path().join("adjutant.db"));
@@ -113,7 +130,7 @@ impl Bench {
             data_dir: dir.path().to_owned(),
             variables: Arc::new(|_| None),
             admission: supervisor::Admission::default(),
-            agents: Vec::new(),
+            agents,
             built_in: Vec::new(),
             guardian: supervisor::guardian::Options::default(),
         });
