@@ -19,7 +19,7 @@ const SILENCE: SignedDuration = SignedDuration::from_hours(24);
 pub struct Retention {
     /// Since a conversation was used last; `None` keeps all.
     pub conversations: Option<SignedDuration>,
-    /// Since an execution, or a session, has ended; `None` keeps all.
+    /// Since an execution, or a session, has ended, or a schedule's time was decided upon; `None` keeps all.
     pub executions: Option<SignedDuration>,
     /// How much output of all executions is kept, in bytes: of those that ended first only the record stays. `None` keeps
     /// all.
@@ -44,6 +44,8 @@ pub struct Removed {
     /// Executions whose output was given up for the sake of the size.
     pub outputs: u64,
     pub sessions: u64,
+    /// What became of the times of schedules.
+    pub decisions: u64,
 }
 
 /// Removes what is past its time.
@@ -66,6 +68,9 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
         let sessions = "DELETE FROM sessions WHERE id IN \
                         (SELECT id FROM sessions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
         removed.sessions = in_batches(store, sessions, now - age).await?;
+        let decisions = "DELETE FROM decisions WHERE kind <> 'queued' AND (schedule_id, due_at) IN (SELECT schedule_id, \
+                         due_at FROM decisions WHERE decided_at <= $1 AND kind <> 'queued' ORDER BY decided_at LIMIT $2)";
+        removed.decisions = in_batches(store, decisions, now - age).await?;
     }
     if let Some(most) = retention.output_bytes {
         removed.outputs = output_beyond(store, most, now).await?;

@@ -2,8 +2,9 @@
 //!
 //! A function here takes the connection it works on and the owner, or a step that has one: there is none that fetches a
 //! row by its id alone. The exceptions are what an operator does to the whole database ([`backup`], [`housekeeping`],
-//! [`agents`]), the list of revoked [`tokens`], and what the supervisor does for everyone: [`nodes`], the queue and the
-//! events of [`executions`], of which a user is shown only what [`executions::get`] has let through.
+//! [`agents`]), the list of revoked [`tokens`], and what the supervisor and the scheduler do for everyone: [`nodes`], the
+//! queue and the events of [`executions`], of which a user is shown only what [`executions::get`] has let through, and
+//! the firing of [`schedules`].
 //! What [`Store::write`] has answered is on disk.
 
 pub mod agents;
@@ -22,6 +23,7 @@ pub mod page;
 mod places;
 mod postgres;
 pub mod reminders;
+pub mod schedules;
 pub mod sessions;
 mod sqlite;
 pub mod tasks;

@@ -15,6 +15,7 @@ mod nodes;
 mod queue;
 mod reminders;
 mod runs;
+mod schedules;
 mod sessions;
 mod tasks;
 mod tokens;
