@@ -2,8 +2,9 @@
 //!
 //! A function here takes the connection it works on and the owner, or a step that has one: there is none that fetches a
 //! row by its id alone. The exceptions are what an operator does to the whole database ([`backup`], [`housekeeping`],
-//! [`agents`]), the list of revoked [`tokens`], and what the supervisor does for everyone: [`nodes`], the queue and the
-//! events of [`executions`], of which a user is shown only what [`executions::get`] has let through.
+//! [`agents`]), the list of revoked [`tokens`], what the supervisor does for everyone: [`nodes`], the queue and the
+//! events of [`executions`], of which a user is shown only what [`executions::get`] has let through; and what is told
+//! without being asked: [`reminders`] and tasks that are [`due`], and the [`outbox`].
 //! What [`Store::write`] has answered is on disk.
 
 pub mod agents;
@@ -11,6 +12,7 @@ pub mod backup;
 mod conn;
 pub mod conversations;
 pub mod data;
+pub mod due;
 mod error;
 pub mod executions;
 pub mod housekeeping;
@@ -18,6 +20,8 @@ pub mod idempotency;
 pub mod lock;
 mod migrations;
 pub mod nodes;
+pub mod notifications;
+pub mod outbox;
 pub mod page;
 mod places;
 mod postgres;
