@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 pub use conn::Conn;
 pub use error::{Error, Result};
@@ -71,6 +71,8 @@ pub struct Store {
     db: Db,
     /// A snapshot lasts as long as its reader takes, so there are few: ordinary requests must not run short.
     snapshots: Arc<Semaphore>,
+    /// Counts what was committed here.
+    commits: Arc<watch::Sender<u64>>,
 }
 
 const SNAPSHOTS: usize = 2;
@@ -110,7 +112,7 @@ impl Store {
             Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability).await?),
             Location::Postgres(url) => Db::Postgres(Postgres::open(url).await?),
         };
-        Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) })
+        Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)), commits: Arc::default() })
     }
 
     /// Runs `job` in a transaction and answers once it is committed. An error of the job leaves nothing behind. A caller
@@ -121,9 +123,16 @@ impl Store {
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
         match &self.db {
-            Db::Postgres(postgres) => postgres.write(job).await,
+            Db::Postgres(postgres) => {
+                let result = postgres.write(job).await;
+                if result.is_ok() {
+                    self.commits.send_modify(|count| *count += 1);
+                }
+                result
+            }
             Db::Sqlite(sqlite) => {
                 let (answer, answered) = oneshot::channel();
+                let commits = self.commits.clone();
                 sqlite
                     .submit(Box::new(move |conn| {
                         Box::pin(async move {
@@ -131,6 +140,9 @@ impl Store {
                             Verdict {
                                 keep: result.is_ok(),
                                 answer: Box::new(move |committed| {
+                                    if result.is_ok() && committed.is_ok() {
+                                        commits.send_modify(|count| *count += 1);
+                                    }
                                     // A result that was an error was rolled back, whatever became of the others.
                                     let _ = answer.send(result.and_then(|value| committed.map(|()| value)));
                                 }),
@@ -141,6 +153,12 @@ impl Store {
                 answered.await.map_err(|_| Error::Unavailable("the write was not carried out".to_owned()))?
             }
         }
+    }
+
+    /// Changes whenever something was committed through this handle or a copy of it: whoever waits for something in the
+    /// database looks again. What another node writes is not heard of here.
+    pub fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
     }
 
     /// A connection for one request's reads.

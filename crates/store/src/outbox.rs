@@ -88,6 +88,12 @@ pub async fn next(conn: &mut Conn, channel: &str) -> Result<Option<Timestamp>> {
     conn.first((sql, args![channel])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
+/// Nobody else can be at work: what is claimed or waits for another try can be claimed now.
+pub async fn release(conn: &mut Conn, now: Timestamp) -> Result<u64> {
+    let sql = "UPDATE deliveries SET next_at = $1 WHERE ended_at IS NULL AND next_at > $1";
+    conn.run((sql, args![now])).await
+}
+
 /// It has arrived. `false`: the claim was overtaken.
 pub async fn done(conn: &mut Conn, claimed: &Claimed, now: Timestamp) -> Result<bool> {
     let sql = "UPDATE deliveries SET ended_at = $3, last_error = NULL \
