@@ -13,6 +13,7 @@ pub mod conversations;
 pub mod data;
 mod error;
 pub mod executions;
+pub mod hints;
 pub mod housekeeping;
 pub mod idempotency;
 pub mod lock;
@@ -181,6 +182,13 @@ impl Store {
     /// Whether other nodes may work on the same data.
     pub fn is_shared(&self) -> bool {
         matches!(self.db, Db::Postgres(_))
+    }
+
+    pub(crate) fn postgres(&self) -> Option<&Postgres> {
+        match &self.db {
+            Db::Postgres(postgres) => Some(postgres),
+            Db::Sqlite(_) => None,
+        }
     }
 
     /// How many writes wait to be carried out.

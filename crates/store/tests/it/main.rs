@@ -8,6 +8,7 @@ mod concurrency;
 mod conversations;
 mod data;
 mod executions;
+mod hints;
 mod housekeeping;
 mod idempotency;
 mod migrations;
