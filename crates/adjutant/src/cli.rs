@@ -50,6 +50,15 @@ pub(crate) enum Command {
         /// Address and port [default: 127.0.0.1:7717]
         #[arg(long, value_name = "ADDR")]
         listen: Option<String>,
+        /// Leave agents to the nodes that run `adjutant work`; needs PostgreSQL
+        #[arg(long)]
+        no_work: bool,
+    },
+    /// Run agents for the servers on the same PostgreSQL database
+    Work {
+        /// Address and port to tell there how it is, at /health [default: none]
+        #[arg(long, value_name = "ADDR")]
+        listen: Option<String>,
     },
     /// Talk to the assistant
     Chat {

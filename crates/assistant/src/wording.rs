@@ -2,6 +2,7 @@
 //! jargon. Questions that an answer must be matched with can be read back here too, so that form and reading stay one.
 
 use jiff::civil::{Date, DateTime, Time};
+use model::execution::Status;
 use model::task::Priority;
 use serde_json::Value;
 use tools::{Act, Answer};
@@ -314,8 +315,33 @@ pub(crate) fn out_of_scope() -> String {
     format!("I'm afraid I can't help with that. {}", capabilities())
 }
 
-pub(crate) fn agent_started(name: &str) -> String {
-    format!("Okay! I've set '{name}' to work.")
+/// `reports_back`: whether this conversation hears what came of it.
+pub(crate) fn agent_started(name: &str, reports_back: bool) -> String {
+    let then = if reports_back { " I'll tell you here when it's done." } else { "" };
+    format!("Okay! I've set '{name}' to work.{then}")
+}
+
+/// How an agent's run ended, before what it has to say for itself.
+pub(crate) fn agent_ended(name: &str, status: Status) -> String {
+    match status {
+        Status::Success => format!("{name} is done"),
+        Status::Failure => format!("{name} has failed"),
+        Status::Timeout => format!("{name} took too long and was stopped"),
+        Status::Cancelled => format!("{name} was cancelled"),
+    }
+}
+
+pub(crate) fn agent_said_nothing() -> &'static str {
+    "It had nothing to say."
+}
+
+/// Its answer is data, or a program's complaint.
+pub(crate) fn agent_said_no_words() -> &'static str {
+    "What it wrote is nothing to read out; it is kept with its run."
+}
+
+pub(crate) fn left_out(characters: usize) -> String {
+    format!("(That is not all: about {characters} more characters are kept with its run.)")
 }
 
 /// Whom the user can have run, and who is at work.
@@ -332,6 +358,10 @@ pub(crate) fn agents(agents: &[Value]) -> String {
     };
     let lines: Vec<_> = agents.iter().take(SHOWN).enumerate().map(line).collect();
     format!("You can have these agents do something:\n{}", lines.join("\n"))
+}
+
+pub fn stopped() -> &'static str {
+    "I was stopped before I had finished."
 }
 
 /// S1's system error.

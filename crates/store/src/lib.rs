@@ -16,6 +16,7 @@ pub mod data;
 pub mod due;
 mod error;
 pub mod executions;
+pub mod hints;
 pub mod housekeeping;
 pub mod idempotency;
 pub mod lock;
@@ -205,6 +206,13 @@ impl Store {
     /// Whether other nodes may work on the same data.
     pub fn is_shared(&self) -> bool {
         matches!(self.db, Db::Postgres(_))
+    }
+
+    pub(crate) fn postgres(&self) -> Option<&Postgres> {
+        match &self.db {
+            Db::Postgres(postgres) => Some(postgres),
+            Db::Sqlite(_) => None,
+        }
     }
 
     /// How many writes wait to be carried out.

@@ -9,14 +9,13 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::time::Instant;
 
 use model::{Clock, User};
 use serde_json::json;
 use store::executions::Whose;
 use store::{Durability, Location, Store};
-use supervisor::{Admission, Draft, Options, Origin, Supervisor, Told, guardian};
+use supervisor::{Draft, Options, Origin, Supervisor, Told, guardian};
 use uuid::Uuid;
 
 const RUNS: usize = 1000;
@@ -199,16 +198,9 @@ async fn supervisor(folder: &Path) -> Supervisor {
     ]))
     .unwrap();
     let folder = folder.canonicalize().unwrap();
-    let supervisor = Supervisor::new(Options {
-        store: Store::open(&Location::Sqlite(folder.join("db.sqlite")), Durability::Full).await.unwrap(),
-        clock: Clock::system(),
-        data_dir: folder,
-        variables: Arc::new(|_| None),
-        admission: Admission::default(),
-        agents: drafts.into_iter().map(|draft| draft.check().unwrap()).collect(),
-        built_in: Vec::new(),
-        guardian: guardian::Options::default(),
-    });
+    let store = Store::open(&Location::Sqlite(folder.join("db.sqlite")), Durability::Full).await.unwrap();
+    let agents = drafts.into_iter().map(|draft| draft.check().unwrap()).collect();
+    let supervisor = Supervisor::new(Options { agents, ..Options::new(store, Clock::system(), folder) });
     supervisor.work().await.unwrap();
     supervisor
 }

@@ -133,7 +133,8 @@ async fn done(app: &App, user: &User, id: Uuid) -> Result<Response, Problem> {
     Ok(Json(Done { execution, status: result.status, output: result.output }).into_response())
 }
 
-/// Executions, newest first: one's own, or everyone's for an administrator.
+/// Executions, newest first: one's own, or everyone's for an administrator. Of a long `input` the first 1,000 characters
+/// are shown, with `…` behind them, and likewise of what is long in `context`; one execution alone has all of it.
 #[utoipa::path(
     get,
     path = "/api/executions",

@@ -6,6 +6,8 @@ mod agent_run;
 mod dialogues;
 mod guide;
 mod hostile;
+mod results;
+mod runner;
 mod slow;
 
 use std::sync::Arc;
@@ -15,13 +17,14 @@ use assistant::offline::Offline;
 use assistant::{Call, ChatModel, Delta, ModelError, Models, Prompt};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use model::agent::Agent;
 use model::task::{Draft, Filter, Limits, Task};
 use model::{Clock, User, UserId};
 use serde_json::{Value, json};
 use server::{App, Settings};
 use store::undo::Step;
 use store::{Durability, Location, Store};
-use supervisor::Supervisor;
+use supervisor::{Runner, Supervisor};
 use tokio::sync::Notify;
 
 /// A piece of a scripted reply.
@@ -46,7 +49,13 @@ pub fn call(tool: &'static str, arguments: Value) -> Piece {
 type Script = dyn Fn(&Prompt<'_>) -> Vec<Piece> + Send + Sync;
 
 /// A model that answers as the script says.
-struct Scripted(Box<Script>);
+pub struct Scripted(Box<Script>);
+
+impl Scripted {
+    pub fn new(script: impl Fn(&Prompt<'_>) -> Vec<Piece> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self(Box::new(script)))
+    }
+}
 
 impl ChatModel for Scripted {
     fn name(&self) -> &str {
@@ -77,7 +86,7 @@ pub struct Bench {
     pub client: reqwest::Client,
     pub store: Store,
     pub clock: Clock,
-    app: App,
+    pub app: App,
     _dir: tempfile::TempDir,
 }
 
@@ -89,7 +98,7 @@ impl Bench {
     }
 
     pub async fn start(settings: Settings, script: impl Fn(&Prompt<'_>) -> Vec<Piece> + Send + Sync + 'static) -> Self {
-        Self::open(settings, Clock::system(), Arc::new(Scripted(Box::new(script)))).await
+        Self::open(settings, Clock::system(), Scripted::new(script)).await
     }
 
     /// With the built-in model, at noon of a Sunday: 2025-12-21.
@@ -102,20 +111,28 @@ impl Bench {
     }
 
     async fn open(settings: Settings, clock: Clock, model: Arc<dyn ChatModel>) -> Self {
+        Self::with_agents(settings, clock, model, Vec::new()).await
+    }
+
+    /// With agents that are no processes.
+    pub async fn with_agents(
+        settings: Settings,
+        clock: Clock,
+        model: Arc<dyn ChatModel>,
+        agents: Vec<(Agent, Arc<dyn Runner>)>,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let location = Location::Sqlite(dir.path().join("adjutant.db"));
         let store = Store::open(&location, Durability::Normal).await.unwrap();
+        let any = !agents.is_empty();
         let supervisor = Supervisor::new(supervisor::Options {
-            store: store.clone(),
-            clock: clock.clone(),
-            data_dir: dir.path().to_owned(),
-            variables: Arc::new(|_| None),
-            admission: supervisor::Admission::default(),
-            agents: Vec::new(),
-            built_in: Vec::new(),
-            guardian: supervisor::guardian::Options::default(),
+            built_in: agents,
+            ..supervisor::Options::new(store.clone(), clock.clone(), dir.path())
         });
+        if any {
+            supervisor.work().await.unwrap();
+        }
         let app = App::new(supervisor, settings, Models::from(model));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -9,6 +9,7 @@ mod conversations;
 mod data;
 mod due;
 mod executions;
+mod hints;
 mod housekeeping;
 mod idempotency;
 mod migrations;
