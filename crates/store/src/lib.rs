@@ -27,6 +27,7 @@ pub mod outbox;
 pub mod page;
 mod places;
 mod postgres;
+pub mod recurring;
 pub mod reminders;
 pub mod schedules;
 pub mod sessions;

@@ -58,6 +58,17 @@ pub struct Filter {
     pub task_id: Option<Uuid>,
 }
 
+pub(crate) async fn remove_of_task(conn: &mut Conn, owner: UserId, task: Uuid) -> Result<()> {
+    conn.run(("DELETE FROM reminders WHERE owner = $1 AND task_id = $2", args![owner, task])).await.map(drop)
+}
+
+/// All of one task, oldest first.
+pub(crate) async fn of_task(conn: &mut Conn, owner: UserId, task: Uuid) -> Result<Vec<Reminder>> {
+    let sql = "SELECT id, task_id, remind_at, repeat_interval_minutes, repeat_count, fired_count, status \
+               FROM reminders WHERE owner = $1 AND task_id = $2 ORDER BY id";
+    conn.all((sql, args![owner, task])).await?.iter().map(read).collect()
+}
+
 /// One page, oldest first.
 pub async fn list(
     conn: &mut Conn,

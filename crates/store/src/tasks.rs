@@ -52,7 +52,8 @@ pub async fn count(conn: &mut Conn, owner: UserId, filter: &Filter) -> Result<i6
     conn.all(select).await?.first().map_or(Ok(0), |row| row.int(0))
 }
 
-/// Applies a change; one that says nothing new leaves no step.
+/// Applies a change; one that says nothing new leaves no step. What follows a recurring task is
+/// [`crate::recurring::change`]'s to add.
 pub async fn change(conn: &mut Conn, step: &mut Step, id: Uuid, change: &Change, now: Timestamp) -> Result<Task> {
     let owner = step.owner();
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;

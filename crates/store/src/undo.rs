@@ -110,10 +110,11 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
     if rows.is_empty() {
         return Err(Error::NotFound);
     }
-    let mut undone = Undone { undone: Kind::Updated, tasks: Vec::new(), count: 0 };
-    for row in &rows {
-        let (task_id, kind) = (row.parsed(0, Uuid::try_parse)?, row.parsed(1, Kind::parse)?);
-        undone.undone = kind;
+    let changes = rows.iter().map(|row| Ok((row.parsed(0, Uuid::try_parse)?, row.parsed(1, Kind::parse)?, row)));
+    let changes = changes.collect::<Result<Vec<_>>>()?;
+    let main = changes.iter().map(|(_, kind, _)| *kind).find(|kind| *kind != Kind::Created).unwrap_or(Kind::Created);
+    let mut undone = Undone { undone: main, tasks: Vec::new(), count: 0 };
+    for (task_id, kind, row) in changes {
         let task = match row.maybe_text(2)? {
             Some(reminder) if kind == Kind::Reminded => {
                 reminders::remove(conn, owner, &reminder).await?;
@@ -136,7 +137,11 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
                 // One that is gone already needs no undoing.
                 let Some(task) = tasks::select(conn, owner, task_id, false).await? else { continue };
                 tasks::remove(conn, owner, task_id).await?;
-                reminders::drop_of_task(conn, owner, task_id).await?;
+                reminders::remove_of_task(conn, owner, task_id).await?;
+                // It only followed one that was completed: nobody asked for it by name.
+                if main != Kind::Created {
+                    continue;
+                }
                 task
             }
         };

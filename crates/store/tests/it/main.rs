@@ -17,6 +17,7 @@ mod nodes;
 mod notifications;
 mod outbox;
 mod queue;
+mod recurring;
 mod reminders;
 mod runs;
 mod schedules;
