@@ -69,7 +69,9 @@ pub(crate) fn last_task(history: &[Message]) -> Option<Mention> {
             let target = pending["acts"].as_array()?.last()?["targets"].as_array()?.last()?;
             Mention::of(target)
         });
-        let acted = || message.tool_calls.iter().rev().find_map(|call| Mention::of(&call.result["task"]));
+        // Of one that repeats and was completed, the next.
+        let of = |result: &Value| Mention::of(&result["next_task"]).or(Mention::of(&result["task"]));
+        let acted = || message.tool_calls.iter().rev().find_map(|call| of(&call.result));
         if let Some(mention) = asked.or_else(acted) {
             return Some(mention);
         }

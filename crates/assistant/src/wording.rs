@@ -2,6 +2,8 @@
 //! jargon. Questions that an answer must be matched with can be read back here too, so that form and reading stay one.
 
 use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+use model::due::Due;
 use model::execution::Status;
 use model::task::Priority;
 use serde_json::Value;
@@ -14,6 +16,8 @@ pub(crate) const SHOWN: usize = 20;
 const ARGUMENT: usize = 80;
 /// How much of what somebody else's tool answers is shown, in characters.
 const RESULT: usize = 400;
+/// How many of several completed tasks are said to be due again by name.
+const AGAIN: usize = 5;
 /// How many options a question offers.
 pub(crate) const OPTIONS: usize = 10;
 
@@ -23,6 +27,22 @@ pub(crate) fn created(title: &str) -> String {
 
 pub(crate) fn completed(title: &str) -> String {
     format!("Great! I've marked '{title}' as complete.")
+}
+
+/// After [`completed`], about a task that repeats; `when` it is due again, nothing after the last time.
+pub(crate) fn again(when: Option<&str>) -> String {
+    match when {
+        Some(when) => format!("It's due again {when}."),
+        None => "That was the last time.".to_owned(),
+    }
+}
+
+/// After [`completed_several`], about those that repeat: their titles, and when each is due again.
+pub(crate) fn several_again(tasks: &[(&str, String)]) -> String {
+    let shown: Vec<_> = tasks.iter().take(AGAIN).map(|(title, when)| format!("'{title}' {when}")).collect();
+    let more = tasks.len().saturating_sub(AGAIN);
+    let shown = if more > 0 { [shown, vec![format!("{more} more later")]].concat() } else { shown };
+    format!("Due again: {}.", and(&shown))
 }
 
 pub(crate) fn already_completed(title: &str) -> String {
@@ -416,7 +436,7 @@ pub(crate) fn unchanged(title: &str) -> String {
 }
 
 /// What became of an act that the user agreed to.
-pub(crate) fn released(act: &Act, answer: &Answer) -> String {
+pub(crate) fn released(act: &Act, answer: &Answer, today: Date) -> String {
     let asked = act.targets.first().map(|target| target.title.as_str()).unwrap_or_default();
     // It may have been renamed since.
     let title = answer.data()["title"].as_str().unwrap_or(asked);
@@ -431,9 +451,34 @@ pub(crate) fn released(act: &Act, answer: &Answer) -> String {
     match answer.error() {
         Some(("NOT_FOUND", _)) => not_found(title),
         Some(_) => trouble().to_owned(),
-        None if act.bulk && act.tool.starts_with("complete") => completed_several(count),
+        None if act.bulk && act.tool.starts_with("complete") => {
+            with_again(completed_several(count), answer.data(), today)
+        }
         None if act.bulk => deleted_several(count),
         None => deleted(title),
+    }
+}
+
+/// With when the tasks that were completed are due again, where they repeat.
+pub(crate) fn with_again(said: String, data: &Value, today: Date) -> String {
+    let when = |next: &Value| next["due_date"].as_str().and_then(|due| due_words(due, today));
+    if let Some(next) = data.get("next_task") {
+        return format!("{said} {}", again(when(next).as_deref()));
+    }
+    let tasks = data["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let next = tasks.iter().filter_map(|task| Some((task["title"].as_str()?, when(task.get("next_task")?)?)));
+    match next.collect::<Vec<_>>().as_slice() {
+        [] => said,
+        next => format!("{said} {}", several_again(next)),
+    }
+}
+
+/// A due date as a tool gives it.
+pub(crate) fn due_words(due: &str, today: Date) -> Option<String> {
+    match Due::parse("due_date", due, &TimeZone::UTC).ok()? {
+        Due::Day(day) => Some(when(day, None, today)),
+        // As its author's clock showed it.
+        Due::Moment { at: moment, offset } => Some(at(offset.to_datetime(moment), today)),
     }
 }
 

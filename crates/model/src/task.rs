@@ -1,4 +1,6 @@
-//! Tasks: what they are, how one is created and changed, and which of them a list shows.
+//! Tasks: what they are, how one is created and changed, what follows one that repeats, and which of them a list shows.
+
+mod next;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

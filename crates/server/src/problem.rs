@@ -169,6 +169,7 @@ impl From<store::Error> for Problem {
                 Self::new(StatusCode::CONFLICT, "idempotency-key-busy", detail)
             }
             store::Error::Taken(_) => Self::new(StatusCode::CONFLICT, "taken", error.to_string()),
+            store::Error::Configured => Self::new(StatusCode::CONFLICT, "configured", error.to_string()),
             store::Error::Ended | store::Error::NotEnded => Self::new(StatusCode::CONFLICT, "state", error.to_string()),
             store::Error::QueueFull { .. } | store::Error::NoPlace => {
                 let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", error.to_string());

@@ -40,12 +40,13 @@ pub async fn import_tasks(conn: &mut Conn, step: &mut Step, list: &[Task]) -> Re
     Ok(imported)
 }
 
-/// Adds reminders; one whose id the user has already is left alone.
+/// Adds reminders; one whose id the user has already is left alone, and one without a task to be done is dropped.
 pub async fn import_reminders(conn: &mut Conn, owner: UserId, list: &[Reminder], now: Timestamp) -> Result<Imported> {
     let mut imported = Imported::default();
     for reminder in list {
         imported.count(reminders::add_if_new(conn, owner, reminder, now).await?);
     }
+    reminders::drop_strays(conn, owner).await?;
     Ok(imported)
 }
 
@@ -64,11 +65,16 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
         "DELETE FROM tasks WHERE owner = $1",
         "DELETE FROM task_changes WHERE owner = $1",
         "DELETE FROM reminders WHERE owner = $1",
+        "DELETE FROM notifications WHERE owner = $1",
+        "DELETE FROM deliveries WHERE owner = $1",
         "DELETE FROM messages WHERE owner = $1",
         "DELETE FROM conversations WHERE owner = $1",
         "DELETE FROM idempotency_keys WHERE owner = $1",
         // A process that is still at it notices: its place has a holder that is not there.
         "DELETE FROM sessions WHERE owner = $1",
+        "DELETE FROM decisions WHERE schedule_id IN (SELECT id FROM schedules WHERE owner = $1)",
+        // Those of the configuration file are the operator's: they go with the file.
+        "DELETE FROM schedules WHERE owner = $1 AND source <> 'file'",
     ] {
         conn.run((sql, args![owner])).await?;
     }

@@ -13,6 +13,8 @@ pub enum Error {
     QueueFull { waiting: i64, depth: i64 },
     #[error("all places of the agent are taken")]
     NoPlace,
+    #[error("it is in the configuration file: change it there")]
+    Configured,
     #[error("it has ended already")]
     Ended,
     #[error("it has not ended yet")]

@@ -249,6 +249,11 @@ impl Supervisor {
         lock(&self.0.refusal).clone()
     }
 
+    /// Waits for an execution to end on this node, from now on. Only a hint: one may end elsewhere.
+    pub fn next_end(&self) -> tokio::sync::futures::Notified<'_> {
+        self.0.ended.notified()
+    }
+
     /// How many have ended on this node, by how.
     pub fn ended(&self) -> impl Iterator<Item = (Status, u64)> {
         Status::ALL.iter().map(|status| (*status, self.0.counts[*status as usize].load(Ordering::Relaxed)))

@@ -55,6 +55,7 @@ impl Supervisor {
         }
         self.refresh().await?;
         self.join().await?;
+        self.0.processes.sweep_scratch();
         self.tidy().await?;
         let guard = self.0.processes.clone();
         guard.renew(LEASE - MARGIN);

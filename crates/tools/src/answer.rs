@@ -109,8 +109,8 @@ impl Answer {
         };
         match tool {
             Tool::Add => named("Created"),
-            Tool::Complete => named("Completed"),
-            Tool::Update => named("Updated"),
+            Tool::Complete => named("Completed") + &following(&self.data),
+            Tool::Update => named("Updated") + &following(&self.data),
             Tool::Delete => named("Deleted"),
             Tool::Remind => {
                 format!(
@@ -158,7 +158,19 @@ fn details(task: &Value) -> String {
     add("tags", Some(&tags.join(", ")));
     add("repeats", task["recurrence"].as_str());
     add("description", task["description"].as_str());
-    details
+    details + &following(task)
+}
+
+/// What comes after a recurring task that was completed.
+fn following(data: &Value) -> String {
+    match data.get("next_task") {
+        None => String::new(),
+        Some(Value::Null) => "; it repeats no more".to_owned(),
+        Some(next) => {
+            let (due, id) = (next["due_date"].as_str().unwrap_or_default(), next["id"].as_str().unwrap_or_default());
+            format!("; the next one is due {due} (ID: {id})")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +182,12 @@ mod tests {
         // AGENT-6, TASK-1: S3
         let created = Answer::done(json!({"success": true, "task_id": "abc", "title": "Task title"}));
         assert_eq!(created.text(Some(Tool::Add)), "Created task 'Task title' (ID: abc)");
+        let again = json!({"id": "def", "due_date": "2026-01-31"});
+        let done = Answer::done(json!({"success": true, "task_id": "abc", "title": "Rent", "next_task": again}));
+        let words = "Completed task 'Rent' (ID: abc); the next one is due 2026-01-31 (ID: def)";
+        assert_eq!(done.text(Some(Tool::Complete)), words);
+        let last = Answer::done(json!({"success": true, "task_id": "abc", "title": "Rent", "next_task": null}));
+        assert_eq!(last.text(Some(Tool::Complete)), "Completed task 'Rent' (ID: abc); it repeats no more");
         let failed = Answer::failed(Failure::new(NOT_FOUND, "Human-readable error"));
         assert_eq!(failed.text(Some(Tool::Delete)), "Error: Human-readable error");
         let tasks = json!([

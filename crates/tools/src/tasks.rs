@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Conn;
 use store::page::Cursor;
+use store::recurring::Changed;
 use store::undo::Step;
 use uuid::Uuid;
 
@@ -91,11 +92,15 @@ pub(crate) async fn update(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcom
 }
 
 async fn change(call: &Call<'_>, conn: &mut Conn, id: Uuid, patch: &Change) -> Result<Outcome, Error> {
-    let (mut step, now) = (Step::begin(conn, call.user.id).await?, call.tools.clock.now());
-    let task = store::tasks::change(conn, &mut step, id, patch, now).await?;
+    let mut step = Step::begin(conn, call.user.id).await?;
+    let (clock, zone) = (&call.tools.clock, &call.user.time_zone);
+    let Changed { task, next_task, changed } =
+        store::recurring::change(conn, &mut step, id, patch, clock, zone).await?;
     let mut data = data(&task);
-    // What says nothing new leaves the task, and its time, as it was.
-    data["changed"] = (task.updated_at == now).into();
+    data["changed"] = changed.into();
+    if let Some(next) = next_task {
+        data["next_task"] = json!(next);
+    }
     Ok(Outcome::Done(Answer::done(data)))
 }
 
@@ -143,11 +148,11 @@ pub(crate) async fn several(mut call: Call<'_>, conn: &mut Conn) -> Result<Outco
         return Ok(Outcome::Held(Act::several(name(names, call.tool), id_keys(names).1, targets)));
     }
     let mut step = Step::begin(conn, call.user.id).await?;
-    let (mut changed, now) = (Vec::with_capacity(tasks.len()), call.tools.clock.now());
+    let (mut changed, clock, zone) = (Vec::with_capacity(tasks.len()), &call.tools.clock, &call.user.time_zone);
     for task in tasks {
         changed.push(match call.tool {
-            Tool::DeleteSeveral => store::tasks::delete(conn, &mut step, task.id).await?,
-            _ => store::tasks::change(conn, &mut step, task.id, &Change::complete(), now).await?,
+            Tool::DeleteSeveral => json!(store::tasks::delete(conn, &mut step, task.id).await?),
+            _ => json!(store::recurring::change(conn, &mut step, task.id, &Change::complete(), clock, zone).await?),
         });
     }
     let data = json!({"success": true, "count": changed.len(), "tasks": changed});

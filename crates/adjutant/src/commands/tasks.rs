@@ -95,7 +95,21 @@ async fn done(client: &Client, global: &Global, names: &[String]) -> anyhow::Res
     if global.json {
         return output::say(&answer.text());
     }
-    output::say(&format!("Completed {}", titles(&tasks)))
+    output::say(&format!("Completed {}", titles(&tasks)))?;
+    let answer = answer.json()?;
+    match answer["tasks"].as_array() {
+        Some(several) => several.iter().try_for_each(say_next),
+        None => say_next(&answer),
+    }
+}
+
+/// When a recurring task that was completed comes again.
+fn say_next(task: &Value) -> anyhow::Result<()> {
+    match task.get("next_task") {
+        None => Ok(()),
+        Some(Value::Null) => output::say(&format!("'{}' repeats no more", text(task, "title"))),
+        Some(next) => output::say(&format!("'{}' is due again {}", text(next, "title"), text(next, "due_date"))),
+    }
 }
 
 async fn edit(client: &Client, global: &Global, name: &str, changes: Map<String, Value>) -> anyhow::Result<()> {
@@ -108,7 +122,9 @@ async fn edit(client: &Client, global: &Global, name: &str, changes: Map<String,
     if global.json {
         return output::say(&answer.text());
     }
-    output::say(&format!("Updated '{}'", text(&answer.json()?, "title")))
+    let task = answer.json()?;
+    output::say(&format!("Updated '{}'", text(&task, "title")))?;
+    say_next(&task)
 }
 
 async fn remove(client: &Client, global: &Global, names: &[String]) -> anyhow::Result<()> {

@@ -141,6 +141,7 @@ impl Config {
                     0 => None,
                     gb => i64::try_from(gb * 1_000_000_000).ok(),
                 },
+                notifications: days(reader.number("retention.notification_days", 0, 36_500)),
             },
         };
         let (models, model_sources, model_reason) = models::read(reader);

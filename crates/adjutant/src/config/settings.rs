@@ -177,6 +177,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "5",
         "Where all executions have said more than this, those that ended first lose their output; 0 keeps it.",
     ),
+    setting("retention.notification_days", Number(30), "30", "Notifications so old are removed; 0 keeps them."),
     setting("log.level", Text("info"), "\"info\"", "off, error, warning, info, debug or trace."),
     setting("log.format", Text("auto"), "\"auto\"", "json, text, or auto: text on a terminal."),
     setting(

@@ -50,6 +50,25 @@ fn done_edit_rm_and_undo() {
 }
 
 #[test]
+fn a_recurring_task_comes_again() {
+    both_ways(|home| {
+        // TASK-1
+        home.run(&["tasks", "add", "pay rent", "--due", "2099-01-31", "--repeat", "FREQ=MONTHLY;BYMONTHDAY=-1"]).ok();
+        let done = home.run(&["tasks", "done", "rent"]).ok();
+        assert_eq!(done, "Completed 'pay rent'\n'pay rent' is due again 2099-02-28\n");
+        home.run(&["tasks", "add", "stand-up", "--due", "2099-01-31", "--repeat", "FREQ=DAILY;COUNT=1"]).ok();
+        let done = home.run(&["tasks", "done", "rent", "stand-up"]).ok();
+        let due = "'pay rent' is due again 2099-03-31\n'stand-up' repeats no more\n";
+        assert_eq!(done, format!("Completed 'pay rent', 'stand-up'\n{due}"));
+        home.run(&["tasks", "undo"]).ok();
+        let tasks = home.run(&["tasks", "list", "--json"]).json();
+        assert_eq!((&tasks["count"], &tasks["tasks"][0]["due_date"]), (&json!(2), &json!("2099-02-28")));
+        let edited = home.run(&["tasks", "edit", "rent", "--status", "completed"]).ok();
+        assert_eq!(edited, "Updated 'pay rent'\n'pay rent' is due again 2099-03-31\n");
+    });
+}
+
+#[test]
 fn exit_codes_are_those_of_the_contract() {
     both_ways(|home| {
         for title in ["call mum", "call dad"] {

@@ -101,7 +101,7 @@ fn none_open(policy: &mut Policy<'_>, spec: &Spec, filter: &Filter) -> Said {
 /// Whether it is done, its title, and what is worth knowing besides.
 fn line(task: &Value, today: Date) -> (bool, &str, Option<String>) {
     let done = task["status"] == "completed";
-    let due = task["due_date"].as_str().filter(|_| !done).and_then(|due| due_words(due, today));
+    let due = task["due_date"].as_str().filter(|_| !done).and_then(|due| wording::due_words(due, today));
     let extra = match (due, task["priority"] == "high" && !done) {
         (Some(due), true) => Some(format!("due {due}, high priority")),
         (Some(due), false) => Some(format!("due {due}")),
@@ -109,14 +109,6 @@ fn line(task: &Value, today: Date) -> (bool, &str, Option<String>) {
         (None, false) => None,
     };
     (done, task["title"].as_str().unwrap_or_default(), extra)
-}
-
-fn due_words(due: &str, today: Date) -> Option<String> {
-    match Due::parse("due_date", due, &jiff::tz::TimeZone::UTC).ok()? {
-        Due::Day(day) => Some(wording::when(day, None, today)),
-        // As its author's clock showed it.
-        Due::Moment { at, offset } => Some(wording::at(offset.to_datetime(at), today)),
-    }
 }
 
 fn complete(policy: &mut Policy<'_>, command: &Command, pick: Option<usize>) -> Said {
@@ -205,8 +197,9 @@ fn several(policy: &mut Policy<'_>, tool: Tool, command: &Command, named: Option
     Ok(match policy.call(spec, arguments)? {
         Reply::Done(data) => {
             let count = data["count"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
+            let today = policy.prompt.request.now.date();
             Some(match tool {
-                Tool::CompleteSeveral => wording::completed_several(count),
+                Tool::CompleteSeveral => wording::with_again(wording::completed_several(count), data, today),
                 _ => wording::deleted_several(count),
             })
         }
@@ -440,9 +433,11 @@ fn settled(
     policy.last = Some(mention.clone());
     match outcome {
         Reply::Done(data) => {
-            policy.last = Mention::of(task_of(data)).or(policy.last.take());
+            // Of one that repeats, the next is what is spoken of from here on.
+            policy.last = Mention::of(&data["next_task"]).or(Mention::of(task_of(data))).or(policy.last.take());
             let title = title_of(data, &mention.title);
-            Some(if data["changed"] == false { unchanged(title) } else { words(title) })
+            let said = if data["changed"] == false { unchanged(title) } else { words(title) };
+            Some(wording::with_again(said, data, policy.prompt.request.now.date()))
         }
         other => refused(other, &mention.title),
     }

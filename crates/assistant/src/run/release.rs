@@ -29,7 +29,7 @@ impl Run<'_, '_> {
                 Err(CallError::Store(error)) => return Err(error),
             };
             let Outcome::Done(answer) = outcome else { continue };
-            sentences.push(wording::released(act, &answer));
+            sentences.push(wording::released(act, &answer, self.request.now.date()));
         }
         Ok(self.answer(&sentences.join("\n")))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::response::Response;
+use jiff::Timestamp;
 use model::conversation::{Conversation, Message};
 use model::invalid::Checks;
 use model::reminder::Reminder;
@@ -12,9 +13,10 @@ use model::task::{Filter, Task};
 use model::{Invalid, UserId};
 use serde::{Deserialize, Serialize};
 use store::data::Dialogue;
+use store::executions::Whose;
 use store::page::MAX_LIMIT;
 use store::undo::Step;
-use store::{Conn, Snapshot};
+use store::{Conn, Snapshot, schedules};
 use utoipa::ToSchema;
 
 use super::NoBody;
@@ -41,10 +43,18 @@ pub(super) struct Document {
     reminders: Vec<Reminder>,
     #[serde(default)]
     conversations: Vec<Told>,
+    /// What the user was told is given out but not taken in: it was told elsewhere.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    notifications: Vec<serde::de::IgnoredAny>,
     /// What agents did is given out but not taken in: it happened elsewhere.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     executions: Vec<serde::de::IgnoredAny>,
+    /// Schedules run programs: they are given out, and made anew by somebody who may.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    schedules: Vec<serde::de::IgnoredAny>,
 }
 
 /// A conversation with all its messages.
@@ -71,19 +81,20 @@ struct Count {
     skipped: usize,
 }
 
-/// All tasks, reminders and conversations of the user, as one document.
+/// All tasks, reminders, conversations, notifications and runs of the user, as one document.
 #[utoipa::path(get, path = "/api/data", tag = "data", responses((status = 200, body = Document)))]
 pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
     let snapshot = app.store().snapshot().await?;
-    let head = serde_json::json!({"adjutant_export": FORMAT, "user_id": user.id, "exported_at": app.clock().now()});
+    let now = app.clock().now();
+    let head = serde_json::json!({"adjutant_export": FORMAT, "user_id": user.id, "exported_at": now});
     // Page by page: the document may be larger than memory should be.
     Ok(stream::respond("application/json", |out| async move {
-        let written = write(snapshot, user.id, head.to_string(), &out).await;
+        let written = write(snapshot, user.id, now, head.to_string(), &out).await;
         (out, written)
     }))
 }
 
-async fn write(mut conn: Snapshot, owner: UserId, head: String, out: &Out) -> store::Result<()> {
+async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, out: &Out) -> store::Result<()> {
     out.send(format!("{},\"tasks\":[", head.trim_end_matches('}'))).await?;
     let (mut cursor, mut between) = (None, "");
     loop {
@@ -100,7 +111,7 @@ async fn write(mut conn: Snapshot, owner: UserId, head: String, out: &Out) -> st
     out.send("],\"reminders\":[".to_owned()).await?;
     (cursor, between) = (None, "");
     loop {
-        let page = store::reminders::list(&mut conn, owner, cursor.as_ref(), MAX_LIMIT).await?;
+        let page = store::reminders::list(&mut conn, owner, &Default::default(), cursor.as_ref(), MAX_LIMIT).await?;
         for reminder in &page.rows {
             out.send(format!("{between}{}", json(reminder)?)).await?;
             between = ",";
@@ -124,6 +135,19 @@ async fn write(mut conn: Snapshot, owner: UserId, head: String, out: &Out) -> st
             break;
         }
     }
+    out.send("],\"notifications\":[".to_owned()).await?;
+    (cursor, between) = (None, "");
+    loop {
+        let page = store::notifications::list(&mut conn, owner, false, cursor.as_ref(), MAX_LIMIT).await?;
+        for row in &page.rows {
+            out.send(format!("{between}{}", json(&row.notification)?)).await?;
+            between = ",";
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
     out.send("],\"executions\":[".to_owned()).await?;
     (cursor, between) = (None, "");
     loop {
@@ -131,6 +155,20 @@ async fn write(mut conn: Snapshot, owner: UserId, head: String, out: &Out) -> st
         let page = store::data::executions(&mut conn, owner, cursor.as_ref(), 1).await?;
         for execution in &page.rows {
             out.send(format!("{between}{}", json(execution)?)).await?;
+            between = ",";
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    out.send("],\"schedules\":[".to_owned()).await?;
+    (cursor, between) = (None, "");
+    loop {
+        let (whose, filter) = (Whose::Users(owner), schedules::Filter::default());
+        let page = schedules::list(&mut conn, whose, &filter, cursor.as_ref(), MAX_LIMIT, now).await?;
+        for schedule in &page.rows {
+            out.send(format!("{between}{}", json(schedule)?)).await?;
             between = ",";
         }
         cursor = page.next;

@@ -7,6 +7,7 @@ use model::Invalid;
 use model::invalid::Checks;
 use model::task::{Draft, FilterDraft, Patch, Task};
 use serde::{Deserialize, Serialize};
+use store::recurring::Changed;
 use store::undo::{Step, Undone};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -108,7 +109,7 @@ pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id
     Ok(Json(task))
 }
 
-/// Changes fields of a task; `null` empties one.
+/// Changes fields of a task; `null` empties one. Completing a recurring task adds the one that follows, `next_task`.
 #[utoipa::path(
     patch,
     path = "/api/tasks/{id}",
@@ -116,7 +117,7 @@ pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id
     request_body = Patch,
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Task),
+        (status = 200, body = Changed),
         (status = 404, body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -125,14 +126,15 @@ pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<Patch>>) -> Res
     apply(id, change, patch).await
 }
 
-/// Marks a task as done; once done it stays as it is.
+/// Marks a task as done; once done it stays as it is. Where it repeats, the one that follows is added: `next_task`, which
+/// is null after the last one.
 #[utoipa::path(
     post,
     path = "/api/tasks/{id}/complete",
     tag = "tasks",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Task),
+        (status = 200, body = Changed),
         (status = 404, body = ProblemBody, content_type = "application/problem+json"),
     )
 )]
@@ -141,12 +143,12 @@ pub(super) async fn complete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Resul
 }
 
 async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Result<Response, Problem> {
-    let (owner, now) = (change.user.id, change.app.clock().now());
+    let (user, clock) = (change.user.clone(), change.app.clock().clone());
     change
         .carry_out("task", move |conn| {
             Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                store::tasks::change(conn, &mut step, id, &patch, now).await.map(Answer::Ok)
+                let mut step = Step::begin(conn, user.id).await?;
+                store::recurring::change(conn, &mut step, id, &patch, &clock, &user.time_zone).await.map(Answer::Ok)
             })
         })
         .await
@@ -206,27 +208,36 @@ impl Several {
     }
 }
 
+/// Several tasks that are done, each with the one that follows it where it repeats.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Completed {
+    tasks: Vec<Changed>,
+    count: usize,
+    /// Always null: they are all here.
+    next_cursor: Option<String>,
+}
+
 /// Marks several tasks as done: all or none, and one step to undo.
 #[utoipa::path(
     post,
     path = "/api/tasks/complete",
     tag = "tasks",
     request_body = Several,
-    responses((status = 200, body = Tasks), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Completed), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
 )]
 pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
     let ids = change.body.0.clone().check()?;
-    let (owner, now) = (change.user.id, change.app.clock().now());
+    let (user, clock) = (change.user.clone(), change.app.clock().clone());
     change
         .carry_out("task", move |conn| {
             Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
+                let mut step = Step::begin(conn, user.id).await?;
                 let mut tasks = Vec::with_capacity(ids.len());
                 let done = model::task::Change::complete();
                 for id in ids {
-                    tasks.push(store::tasks::change(conn, &mut step, id, &done, now).await?);
+                    tasks.push(store::recurring::change(conn, &mut step, id, &done, &clock, &user.time_zone).await?);
                 }
-                Ok(Answer::Ok(Tasks { count: tasks.len(), tasks, next_cursor: None }))
+                Ok(Answer::Ok(Completed { count: tasks.len(), tasks, next_cursor: None }))
             })
         })
         .await

@@ -6,6 +6,7 @@ mod agent_run;
 mod dialogues;
 mod guide;
 mod hostile;
+mod recurring;
 mod results;
 mod runner;
 mod slow;

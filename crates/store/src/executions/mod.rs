@@ -197,7 +197,7 @@ pub(crate) async fn remove_events(conn: &mut Conn, gone: &[Row]) -> Result<()> {
 }
 
 /// PostgreSQL has no place for a NUL in a text.
-fn without_nul(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 

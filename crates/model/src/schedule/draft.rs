@@ -1,0 +1,284 @@
+//! A schedule as somebody asks for it, and changes to one.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::{INPUT, Length, MISSED_WINDOW, Missed, Overlap, Settings};
+use crate::due::Due;
+use crate::invalid::Checks;
+use crate::redact::{Redactor, What};
+use crate::{Invalid, text};
+
+pub const MAX_NAME: usize = 100;
+const MAX_EXPRESSION: usize = 200;
+/// Of the parameters, as JSON.
+const MAX_PARAMETERS: usize = 1 << 20;
+const MAX_JITTER: Length = Length::from_secs(24 * 60 * 60);
+const MAX_FAILURES: u32 = 1000;
+
+static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(What { secrets: true, emails: false }));
+
+/// A schedule to be: one of `cron_expression`, `every` and `at`, and whatever else is not as usual.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ScheduleDraft)]
+pub struct Draft {
+    #[schema(min_length = 1, max_length = 100, examples("tidy"))]
+    pub name: Option<String>,
+    #[schema(examples("codex"))]
+    pub agent_id: Option<String>,
+    /// 5 or 6 fields, or a word such as `@daily`.
+    #[schema(examples("0 17 * * FRI"))]
+    pub cron_expression: Option<String>,
+    #[schema(examples("1h30m"))]
+    pub every: Option<String>,
+    /// RFC 3339, or a date and time in the schedule's zone.
+    pub at: Option<String>,
+    /// The user's where it is not given.
+    #[schema(examples("Europe/Berlin"))]
+    pub time_zone: Option<String>,
+    /// `input` is the text that the agent is given; the rest are parameters of the run.
+    #[schema(value_type = Option<Object>)]
+    pub input_parameters: Option<Map<String, Value>>,
+    /// `skip` where it is not given.
+    #[schema(value_type = Option<Overlap>)]
+    pub overlap: Option<String>,
+    /// `once` where it is not given.
+    #[schema(value_type = Option<Missed>)]
+    pub missed: Option<String>,
+    /// `1d` where it is not given.
+    pub missed_window: Option<String>,
+    pub jitter: Option<String>,
+    pub start_at: Option<String>,
+    pub end_at: Option<String>,
+    #[schema(minimum = 1, maximum = 1000)]
+    pub pause_after_failures: Option<u32>,
+    /// `true` where it is not given.
+    pub enabled: Option<bool>,
+}
+
+impl Draft {
+    /// The settings, or everything that is wrong with them. Whether the cron expression can be read and the agent is
+    /// there is for others to say. `zone` is the user's.
+    pub fn check(self, zone: &TimeZone) -> Result<Settings, Invalid> {
+        let mut checks = Checks::default();
+        let name = checks.take(text::required_line("name", &self.name.unwrap_or_default(), MAX_NAME));
+        let agent_id = self.agent_id.unwrap_or_default();
+        if agent_id.trim().is_empty() {
+            checks.fail("agent_id", "required", "must be given");
+        }
+        let time_zone = self.time_zone.map_or(Ok(zone.clone()), |name| zone_of(&name));
+        let time_zone = checks.take(time_zone).unwrap_or(TimeZone::UTC);
+        let timings = [self.cron_expression.is_some(), self.every.is_some(), self.at.is_some()];
+        if timings.iter().filter(|given| **given).count() != 1 {
+            checks.fail("cron_expression", "one_of", "must be given, or else every, or at: exactly one of the three");
+        }
+        let cron_expression = self
+            .cron_expression
+            .and_then(|text| checks.take(text::required_line("cron_expression", &text, MAX_EXPRESSION)));
+        let every = self.every.and_then(|text| checks.take(Length::parse("every", &text)));
+        let mut moment =
+            |field: &str, text: Option<String>| text.and_then(|text| checks.take(moment(field, &text, &time_zone)));
+        let at = moment("at", self.at);
+        let (start_at, end_at) = (moment("start_at", self.start_at), moment("end_at", self.end_at));
+        if let (Some(start), Some(end)) = (start_at, end_at)
+            && end < start
+        {
+            checks.fail("end_at", "range", "must not be before start_at");
+        }
+        if at.is_some() && (start_at.is_some() || end_at.is_some()) {
+            checks.fail("at", "one_of", "must not be given together with start_at or end_at");
+        }
+        let overlap = self.overlap.map_or(Ok(Overlap::Skip), |word| Overlap::parse("overlap", &word));
+        let overlap = checks.take(overlap).unwrap_or(Overlap::Skip);
+        let missed = self.missed.map_or(Ok(Missed::Once), |word| Missed::parse("missed", &word));
+        let missed = checks.take(missed).unwrap_or(Missed::Once);
+        let window = self.missed_window.map_or(Ok(MISSED_WINDOW), |text| Length::parse("missed_window", &text));
+        let missed_window = checks.take(window).unwrap_or(MISSED_WINDOW);
+        let jitter = self.jitter.and_then(|text| checks.take(Length::parse("jitter", &text)));
+        if jitter.is_some_and(|jitter| jitter > MAX_JITTER) {
+            checks.fail("jitter", "range", format!("must be at most {MAX_JITTER}"));
+        }
+        if let (Some(jitter), Some(every)) = (jitter, every)
+            && jitter >= every
+        {
+            checks.fail("jitter", "range", "must be shorter than every");
+        }
+        if self.pause_after_failures.is_some_and(|count| !(1..=MAX_FAILURES).contains(&count)) {
+            checks.fail("pause_after_failures", "range", format!("must be between 1 and {MAX_FAILURES}"));
+        }
+        let input_parameters = self.input_parameters.unwrap_or_default();
+        parameters(&mut checks, &input_parameters);
+        let settings = name.map(|name| Settings {
+            name,
+            agent_id,
+            cron_expression,
+            every,
+            at,
+            time_zone: time_zone.iana_name().unwrap_or("UTC").to_owned(),
+            input_parameters,
+            overlap,
+            missed,
+            missed_window,
+            jitter,
+            start_at,
+            end_at,
+            pause_after_failures: self.pause_after_failures,
+        });
+        checks.finish(settings)
+    }
+}
+
+/// What a draft would have to be for these settings.
+impl From<Settings> for Draft {
+    fn from(settings: Settings) -> Self {
+        Self {
+            name: Some(settings.name),
+            agent_id: Some(settings.agent_id),
+            cron_expression: settings.cron_expression,
+            every: settings.every.map(|length| length.to_string()),
+            at: settings.at.map(|time| time.to_string()),
+            time_zone: Some(settings.time_zone),
+            input_parameters: Some(settings.input_parameters),
+            overlap: Some(settings.overlap.to_string()),
+            missed: Some(settings.missed.to_string()),
+            missed_window: Some(settings.missed_window.to_string()),
+            jitter: settings.jitter.map(|length| length.to_string()),
+            start_at: settings.start_at.map(|time| time.to_string()),
+            end_at: settings.end_at.map(|time| time.to_string()),
+            pause_after_failures: settings.pause_after_failures,
+            enabled: None,
+        }
+    }
+}
+
+/// Changes to a schedule: absent leaves a field as it is, `null` gives it back its default. One of `cron_expression`,
+/// `every` and `at` takes the place of whichever there was.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = SchedulePatch)]
+pub struct Patch {
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 100)]
+    pub name: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = String, required = false)]
+    pub agent_id: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub cron_expression: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub every: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub at: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = String, required = false)]
+    pub time_zone: Option<String>,
+    /// Replaces all of them.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Object, required = false)]
+    pub input_parameters: Option<Map<String, Value>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Overlap>)]
+    pub overlap: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<Missed>)]
+    pub missed: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub missed_window: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub jitter: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub start_at: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    pub end_at: Option<Option<String>>,
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<u32>)]
+    pub pause_after_failures: Option<Option<u32>>,
+    /// `false` pauses it, `true` lets it go on.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = bool, required = false)]
+    pub enabled: Option<bool>,
+}
+
+/// Tells `null` from absent: only a present value reaches the deserializer.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+impl Patch {
+    /// The draft that these settings become.
+    pub fn over(self, settings: Settings) -> Result<Draft, Invalid> {
+        if self == Self::default() {
+            return Err(Invalid::one("body", "min_fields", "must name at least one field"));
+        }
+        let mut draft = Draft::from(settings);
+        let new = |given: &Option<Option<String>>| given.as_ref().is_some_and(Option::is_some);
+        if new(&self.cron_expression) || new(&self.every) || new(&self.at) {
+            (draft.cron_expression, draft.every, draft.at) = (None, None, None);
+        }
+        draft.name = self.name.or(draft.name);
+        draft.agent_id = self.agent_id.or(draft.agent_id);
+        draft.cron_expression = self.cron_expression.unwrap_or(draft.cron_expression);
+        draft.every = self.every.unwrap_or(draft.every);
+        draft.at = self.at.unwrap_or(draft.at);
+        draft.time_zone = self.time_zone.or(draft.time_zone);
+        draft.input_parameters = self.input_parameters.or(draft.input_parameters);
+        draft.overlap = self.overlap.unwrap_or(draft.overlap);
+        draft.missed = self.missed.unwrap_or(draft.missed);
+        draft.missed_window = self.missed_window.unwrap_or(draft.missed_window);
+        draft.jitter = self.jitter.unwrap_or(draft.jitter);
+        draft.start_at = self.start_at.unwrap_or(draft.start_at);
+        draft.end_at = self.end_at.unwrap_or(draft.end_at);
+        draft.pause_after_failures = self.pause_after_failures.unwrap_or(draft.pause_after_failures);
+        draft.enabled = self.enabled;
+        Ok(draft)
+    }
+}
+
+fn zone_of(name: &str) -> Result<TimeZone, Invalid> {
+    let wrong = || Invalid::one("time_zone", "time_zone", "must be a time zone such as Europe/Berlin or UTC");
+    let zone = TimeZone::get(name.trim()).map_err(|_| wrong())?;
+    if zone.iana_name().is_some() { Ok(zone) } else { Err(wrong()) }
+}
+
+/// To the second.
+fn moment(field: &str, text: &str, zone: &TimeZone) -> Result<Timestamp, Invalid> {
+    let moment = Due::parse(field, text, zone).ok().and_then(|due| due.moment());
+    let message = "must be a time such as 2026-01-31T15:00:00+01:00, or without offset one in the schedule's zone";
+    moment.ok_or_else(|| Invalid::one(field, "date_time", message))
+}
+
+fn parameters(checks: &mut Checks, parameters: &Map<String, Value>) {
+    let size = serde_json::to_string(parameters).map_or(usize::MAX, |json| json.len());
+    if size > MAX_PARAMETERS {
+        checks.fail("input_parameters", "max_length", format!("must have at most {MAX_PARAMETERS} bytes as JSON"));
+    }
+    let names = parameters.keys().filter(|name| *name != INPUT);
+    for name in names.filter(|name| name.is_empty() || name.contains("}}")) {
+        let message = "must have names that can stand between {{ and }}";
+        checks.fail(format!("input_parameters.{name}"), "name", message);
+    }
+    for (name, value) in parameters {
+        let mut shown = json!({ name: value });
+        SECRETS.json(&mut shown);
+        if shown != json!({ name: value }) {
+            let message = "must not have a secret in it: it is kept as it is; let the agent's envs refer to it";
+            checks.fail(format!("input_parameters.{name}"), "secret", message);
+        }
+    }
+    if parameters.get(INPUT).is_some_and(|input| !input.is_string()) {
+        checks.fail("input_parameters.input", "type", "must be a text");
+    }
+}

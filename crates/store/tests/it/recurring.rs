@@ -1,0 +1,171 @@
+//! Recurring tasks: the next one comes with the completion, and goes with its undoing.
+
+use jiff::tz::TimeZone;
+use model::UserId;
+use model::reminder::Reminder;
+use model::task::{Change, Draft, Filter, Limits, Patch, Status, Task};
+use store::recurring::{self, Changed};
+use store::{Error, reminders, tasks};
+use uuid::Uuid;
+
+use crate::{Bench, on_both, write};
+
+on_both!(
+    completing_adds_the_next_one,
+    undo_takes_the_next_one_back,
+    only_completing_does,
+    reminders_come_along,
+    several_at_once,
+    others_reach_nothing,
+);
+
+fn berlin() -> TimeZone {
+    TimeZone::get("Europe/Berlin").unwrap()
+}
+
+async fn add(bench: &Bench, rule: &str, due: &str) -> Task {
+    let draft = Draft {
+        title: "water the plants".into(),
+        due_date: Some(due.into()),
+        recurrence: Some(rule.into()),
+        ..Draft::default()
+    };
+    bench.add(bench.alice, bench.draft(draft)).await
+}
+
+async fn change(bench: &Bench, owner: UserId, ids: Vec<Uuid>, change: Change) -> store::Result<Vec<Changed>> {
+    let clock = bench.clock.clone();
+    let work = bench.change(owner, move |tx, step| {
+        Box::pin(async move {
+            let mut changed = Vec::new();
+            for id in ids {
+                changed.push(recurring::change(tx, step, id, &change, &clock, &berlin()).await?);
+            }
+            Ok(changed)
+        })
+    });
+    work.await
+}
+
+async fn complete(bench: &Bench, task: &Task) -> Changed {
+    change(bench, bench.alice, vec![task.id], Change::complete()).await.unwrap().remove(0)
+}
+
+async fn patch(bench: &Bench, task: &Task, patch: Patch) -> Changed {
+    let user = model::User::local(berlin());
+    let patch = patch.check(Limits::default(), &user).unwrap();
+    change(bench, bench.alice, vec![task.id], patch).await.unwrap().remove(0)
+}
+
+async fn all(bench: &Bench) -> Vec<Task> {
+    let mut reader = bench.store.reader().await.unwrap();
+    tasks::list(&mut reader, bench.alice, &Filter::default(), None, 200).await.unwrap().rows
+}
+
+async fn reminded(bench: &Bench) -> Vec<Reminder> {
+    let mut reader = bench.store.reader().await.unwrap();
+    reminders::list(&mut reader, bench.alice, None, 50).await.unwrap().rows
+}
+
+fn due(task: &Task) -> String {
+    task.due_date.unwrap().to_string()
+}
+
+async fn completing_adds_the_next_one(bench: Bench) {
+    // TASK-1
+    let task = add(&bench, "FREQ=DAILY;COUNT=2", "2026-01-10").await;
+    let Changed { task: done, next_task: Some(Some(next)), changed: true } = complete(&bench, &task).await else {
+        panic!("nothing follows")
+    };
+    assert_eq!((done.status, due(&next), next.status), (Status::Completed, "2026-01-11".to_owned(), Status::Pending));
+    assert_eq!(next.recurrence.as_deref(), Some("FREQ=DAILY;COUNT=1"));
+    assert_eq!(all(&bench).await, [done, next.clone()]);
+    let last = complete(&bench, &next).await;
+    assert_eq!((last.task.status, last.next_task), (Status::Completed, Some(None)), "that was the last");
+    assert_eq!(all(&bench).await.len(), 2);
+}
+
+async fn undo_takes_the_next_one_back(bench: Bench) {
+    // AGENT-13
+    let task = add(&bench, "FREQ=DAILY", "2026-01-10").await;
+    let next = complete(&bench, &task).await.next_task.unwrap().unwrap();
+    complete(&bench, &next).await;
+    assert_eq!(all(&bench).await.len(), 3);
+    let alice = bench.alice;
+    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    assert_eq!((undone.undone, undone.tasks), (store::undo::Kind::Completed, vec![next]));
+    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    assert_eq!((undone.undone, undone.count), (store::undo::Kind::Completed, 1));
+    assert_eq!(all(&bench).await, [task], "as it was before");
+}
+
+async fn only_completing_does(bench: Bench) {
+    let task = add(&bench, "FREQ=DAILY", "2026-01-10").await;
+    let renamed = patch(&bench, &task, Patch { title: Some("water them".into()), ..Patch::default() }).await;
+    assert!(renamed.next_task.is_none() && renamed.changed);
+    let open = Patch { status: Some("pending".into()), ..Patch::default() };
+    assert!(!patch(&bench, &task, open.clone()).await.changed);
+    let next = complete(&bench, &task).await.next_task.unwrap().unwrap();
+    assert!(complete(&bench, &task).await.next_task.is_none(), "it is done already");
+    // Opened and completed again: the next one is there.
+    patch(&bench, &task, open).await;
+    assert_eq!(complete(&bench, &task).await.next_task, Some(Some(next)));
+    assert_eq!(all(&bench).await.len(), 2);
+    // What is said along with it counts.
+    let task = add(&bench, "FREQ=DAILY", "2026-02-01").await;
+    let stops = Patch { status: Some("completed".into()), recurrence: Some(None), ..Patch::default() };
+    assert!(patch(&bench, &task, stops).await.next_task.is_none());
+    let task = add(&bench, "FREQ=DAILY", "2026-02-01").await;
+    let moved =
+        Patch { status: Some("completed".into()), due_date: Some(Some("2026-03-01".into())), ..Patch::default() };
+    assert_eq!(due(&patch(&bench, &task, moved).await.next_task.unwrap().unwrap()), "2026-03-02");
+}
+
+async fn reminders_come_along(bench: Bench) {
+    // TASK-4
+    let task = add(&bench, "FREQ=WEEKLY", "2026-01-12T10:00").await;
+    let (alice, now, user) = (bench.alice, bench.now(), model::User::local(berlin()));
+    for at in ["2026-01-12T09:00", "2026-01-12T11:00"] {
+        let draft = model::reminder::Draft {
+            task_id: task.id.to_string(),
+            remind_at: at.into(),
+            repeat_interval_minutes: Some(5),
+            repeat_count: Some(2),
+        };
+        let reminder = draft.check(&bench.clock, &user).unwrap();
+        let work = bench
+            .change(alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &reminder, now).await }));
+        work.await.unwrap();
+    }
+    let before = reminded(&bench).await;
+    let next = complete(&bench, &task).await.next_task.unwrap().unwrap();
+    let of_next: Vec<_> = reminded(&bench).await.into_iter().filter(|reminder| reminder.task_id == next.id).collect();
+    let [carried] = of_next.as_slice() else { panic!("{of_next:?}") };
+    assert_eq!(carried.remind_at.to_string(), "2026-01-19T08:00:00Z");
+    assert_eq!((carried.repeat_interval_minutes, carried.repeat_count), (Some(5), Some(2)));
+    write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    assert_eq!(reminded(&bench).await, before, "AGENT-13");
+}
+
+async fn several_at_once(bench: Bench) {
+    // AGENT-13
+    let one = add(&bench, "FREQ=DAILY", "2026-01-10").await;
+    let two = add(&bench, "FREQ=WEEKLY;COUNT=1", "2026-01-10").await;
+    let three = bench.add(bench.alice, bench.titled("once")).await;
+    let ids = vec![one.id, two.id, three.id];
+    let done = change(&bench, bench.alice, ids, Change::complete()).await.unwrap();
+    let next: Vec<_> = done.iter().map(|done| done.next_task.as_ref().map(|next| next.as_ref().map(due))).collect();
+    assert_eq!(next, [Some(Some("2026-01-11".to_owned())), Some(None), None]);
+    let alice = bench.alice;
+    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    assert_eq!((undone.undone, undone.count), (store::undo::Kind::Completed, 3));
+    assert_eq!(all(&bench).await, [one, two, three]);
+}
+
+async fn others_reach_nothing(bench: Bench) {
+    // AGENT-3
+    let task = add(&bench, "FREQ=DAILY", "2026-01-10").await;
+    let tried = change(&bench, bench.bob, vec![task.id], Change::complete()).await;
+    assert!(matches!(tried, Err(Error::NotFound)));
+    assert_eq!(all(&bench).await, [task]);
+}
