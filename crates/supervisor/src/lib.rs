@@ -249,7 +249,7 @@ impl Supervisor {
         lock(&self.0.refusal).clone()
     }
 
-    /// Waits for an execution to end on this node, from now on. Only a hint: one may end elsewhere.
+    /// Waits for the next end of an execution that this node hears of. Only a hint: one may end elsewhere.
     pub fn next_end(&self) -> tokio::sync::futures::Notified<'_> {
         self.0.ended.notified()
     }
@@ -257,11 +257,6 @@ impl Supervisor {
     /// How many have ended on this node, by how.
     pub fn ended(&self) -> impl Iterator<Item = (Status, u64)> {
         Status::ALL.iter().map(|status| (*status, self.0.counts[*status as usize].load(Ordering::Relaxed)))
-    }
-
-    /// Waits for the next end of an execution that this node hears of.
-    pub fn next_end(&self) -> impl Future<Output = ()> + '_ {
-        self.0.ended.notified()
     }
 
     /// How many run on this node.
