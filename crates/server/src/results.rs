@@ -9,7 +9,9 @@ use std::time::Duration;
 use assistant::{Report, still_pending};
 use model::conversation::{Id, Message, Role};
 use model::execution::FollowUp;
+use model::notification::{Kind, Notification};
 use model::{Clock, UserId};
+use notify::Notifier;
 use store::executions::{Stored, Whose, followed_up, to_follow_up};
 use store::{Conn, Error, conversations, turns};
 use uuid::Uuid;
@@ -82,7 +84,8 @@ async fn tell(app: &App, stored: Stored) -> store::Result<bool> {
     let agent = app.supervisor().agents().into_iter().find(|entry| entry.agent.id == execution.agent_id);
     let name = agent.map_or(execution.agent_id, |entry| entry.agent.name.clone());
     let report = Report::of(&name, result.status, &result.output, result.error.as_deref());
-    let news = News { execution: execution.id, owner, conversation, report, clock: app.clock().clone() };
+    let (clock, notifier) = (app.clock().clone(), app.notifier().clone());
+    let news = News { execution: execution.id, owner, conversation, report, clock, notifier };
     app.store().write(move |conn| Box::pin(async move { news.write(conn).await })).await
 }
 
@@ -93,6 +96,7 @@ struct News {
     conversation: Option<Id>,
     report: Report,
     clock: Clock,
+    notifier: Notifier,
 }
 
 impl News {
@@ -105,6 +109,9 @@ impl News {
             return Ok(false);
         }
         let first = followed_up(conn, self.execution).await?;
+        if first {
+            self.notify(conn).await?;
+        }
         if let Some(id) = &self.conversation {
             if first {
                 self.say(conn, id).await?;
@@ -112,6 +119,13 @@ impl News {
             turns::give_back(conn, id, holder).await?;
         }
         Ok(true)
+    }
+
+    /// Whoever is not looking at the conversation is told all the same.
+    async fn notify(&self, conn: &mut Conn) -> store::Result<()> {
+        let mut notification = Notification::new(&self.clock, Kind::Execution, &self.report.title, &self.report.text);
+        notification.execution_id = Some(self.execution);
+        self.notifier.tell(conn, self.owner, &notification).await.map(drop)
     }
 
     /// Adds the message, unless the conversation is gone.

@@ -1,19 +1,25 @@
 //! Hints between nodes that share a PostgreSQL database: what has changed, so that nobody waits for their next look.
 //!
-//! They may be lost, come twice or come late: the tables are the truth, and everyone looks there again now and then. A
-//! transaction sends one NOTIFY with its commit, whatever it has to tell. With SQLite there is one node, and none is sent.
+//! They may be lost, come twice or come late: the tables are the truth, and everyone looks there again now and then. What
+//! a transaction has to tell goes out after its commit, together with what others have to tell by then: PostgreSQL commits
+//! those that notify one after the other, and no write shall stand in that queue. With SQLite there is one node, and none
+//! is sent.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::conn::{Conn, args};
+use crate::conn::Conn;
 use crate::{Result, Store};
 
 const CHANNEL: &str = "adjutant";
 /// PostgreSQL takes less than 8000 bytes.
 const LONGEST: usize = 7000;
+/// More than this fits into none.
+const MOST: usize = LONGEST / 30;
 /// Between two tries to listen again.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -79,14 +85,61 @@ impl Hints {
         }
     }
 
-    /// To be called last before the commit.
-    pub(crate) async fn send(self, conn: &mut Conn) -> Result<()> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        let sql = "SELECT pg_notify($1, $2)";
-        conn.first((sql, args![CHANNEL, text(&self.0)])).await.map(drop)
+    fn is_long(&self) -> bool {
+        self.0.len() > MOST
     }
+}
+
+/// Sends the hints of this node, one NOTIFY at a time. Ends with the last handle to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender(Arc<Outgoing>);
+
+#[derive(Debug, Default)]
+struct Outgoing {
+    waiting: Mutex<Hints>,
+    bell: Notify,
+}
+
+impl Sender {
+    pub(crate) fn start(pool: &PgPool) -> Self {
+        let outgoing = Arc::new(Outgoing::default());
+        let (source, pool) = (Arc::downgrade(&outgoing), pool.clone());
+        tokio::spawn(async move {
+            while let Some(outgoing) = source.upgrade() {
+                let hints = std::mem::take(&mut *outgoing.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+                if hints.0.is_empty() {
+                    let bell = outgoing.bell.notified();
+                    // Nobody keeps what only this task holds on to.
+                    let _ = tokio::time::timeout(PAUSE, bell).await;
+                } else if let Err(error) = send(&pool, &hints).await {
+                    tracing::debug!(error = %error, "hints were not sent");
+                }
+            }
+        });
+        Self(outgoing)
+    }
+
+    /// To be called when what they hint at is committed.
+    pub(crate) fn send(&self, hints: Hints) {
+        if hints.0.is_empty() {
+            return;
+        }
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.is_long() {
+            waiting.0 = vec![Hint::Everything];
+        } else {
+            hints.0.into_iter().for_each(|hint| waiting.add(hint));
+        }
+        drop(waiting);
+        self.0.bell.notify_one();
+    }
+}
+
+/// Nobody waits for a disk that keeps a hint.
+async fn send(pool: &PgPool, hints: &Hints) -> Result<()> {
+    let sql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
+    sqlx::query(sql).bind(CHANNEL).bind(text(&hints.0)).execute(pool).await?;
+    Ok(())
 }
 
 fn text(hints: &[Hint]) -> String {

@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::conn::{Conn, Inner};
+use crate::hints::Sender;
 use crate::{Error, Result, migrations};
 
 const CONNECTIONS: u32 = 16;
@@ -20,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Postgres {
     pool: PgPool,
     options: PgConnectOptions,
+    hints: Sender,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -42,7 +44,8 @@ impl Postgres {
         if let Inner::PostgresTx(transaction) = conn.0 {
             transaction.commit().await?;
         }
-        Ok(Self { pool, options, waiting: Arc::default() })
+        let hints = Sender::start(&pool);
+        Ok(Self { pool, options, hints, waiting: Arc::default() })
     }
 
     /// In a task of its own, so that a caller that goes away does not cut a transaction in the middle.
@@ -51,16 +54,17 @@ impl Postgres {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
-        let pool = self.pool.clone();
+        let (pool, hints) = (self.pool.clone(), self.hints.clone());
         let waiting = Waiting::new(self.waiting.clone());
         let result = tokio::spawn(async move {
             let _waiting = waiting;
             let mut conn = Conn::new(Inner::PostgresTx(pool.begin().await?));
             let value = job(&mut conn).await?;
-            std::mem::take(&mut conn.1).send(&mut conn).await?;
-            if let Inner::PostgresTx(transaction) = conn.0 {
+            let Conn(inner, told) = conn;
+            if let Inner::PostgresTx(transaction) = inner {
                 transaction.commit().await?;
             }
+            hints.send(told);
             Ok(value)
         })
         .await;

@@ -8,6 +8,7 @@ use assistant::{ChatModel, Prompt};
 use futures::future::BoxFuture;
 use model::agent::{Agent, Draft};
 use model::execution::FollowUp;
+use model::notification::{Kind, Notification};
 use model::{Clock, UserId};
 use serde_json::{Value, json};
 use server::Settings;
@@ -77,6 +78,12 @@ async fn told(bench: &Bench) {
     panic!("something is never told");
 }
 
+async fn notifications(bench: &Bench) -> Vec<Notification> {
+    let mut reader = bench.store.reader().await.unwrap();
+    let page = store::notifications::list(&mut reader, UserId::LOCAL, false, None, 10).await.unwrap();
+    page.rows.into_iter().map(|numbered| numbered.notification).collect()
+}
+
 #[tokio::test]
 async fn the_end_of_a_run_is_told_where_it_was_asked_for() {
     // TASK-6, SUP-10
@@ -90,6 +97,11 @@ async fn the_end_of_a_run_is_told_where_it_was_asked_for() {
         (&json!("assistant"), &json!("Tidy is done: All sorted."))
     );
     told(&bench).await;
+    let notifications = notifications(&bench).await;
+    assert_eq!(notifications.len(), 1);
+    assert_eq!((notifications[0].kind, notifications[0].title.as_str()), (Kind::Execution, "Tidy is done"));
+    assert_eq!(notifications[0].text, "Tidy is done: All sorted.");
+    assert!(notifications[0].execution_id.is_some());
     // The conversation goes on from there.
     let answer = bench.chat("add a task to read it").await;
     assert_eq!(answer["success"], true, "{answer}");
@@ -181,6 +193,7 @@ async fn a_conversation_that_is_gone_stays_gone() {
     told(&bench).await;
     let gone = bench.client.get(format!("{}/api/conversations/conv_1", bench.url)).send().await.unwrap();
     assert_eq!(gone.status(), 404);
+    assert_eq!(notifications(&bench).await.len(), 1, "the user is told all the same");
 }
 
 #[tokio::test]

@@ -85,8 +85,9 @@ async fn the_assistant_is_an_agent_too() {
     assert_eq!(confirmed["response"], "I've removed 'buy milk' from your tasks.");
 
     // It stays as it is.
-    for method in [Method::PUT, Method::DELETE] {
-        let request = server.request(method, "/api/agents/assistant").json(&json!({"executable_path": "cat"}));
+    let put = server.request(Method::PUT, "/api/agents/assistant").json(&json!({"executable_path": "cat"}));
+    let delete = server.request(Method::DELETE, "/api/agents/assistant");
+    for request in [put, delete] {
         assert_eq!(request.send().await.unwrap().status(), 409);
     }
     let said = home.run(&["run", "assistant", "which tasks are there?"]);
