@@ -1,12 +1,14 @@
 //! The command line: every command and flag, with the words of its help.
 
 mod agents;
+mod schedules;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{Agents, Executions, NewAgent, Run};
+pub(crate) use schedules::{Schedules, Timing};
 
 /// Runs AI agents for people: tasks and reminders in plain language, command-line agents under supervision.
 #[derive(Debug, Parser)]
@@ -79,6 +81,9 @@ pub(crate) enum Command {
     /// What agents were asked, and what came of it
     #[command(subcommand)]
     Executions(Executions),
+    /// Agents that are run at certain times
+    #[command(subcommand)]
+    Schedules(Schedules),
     /// Serve the tools to an MCP client on standard input and output
     Mcp {
         /// Whose tasks they work on [default: the local user's, or the token's]

@@ -52,6 +52,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Chat { message, conversation } => commands::chat::run(&global, message, conversation.as_deref()),
         Command::Run(order) => commands::run::run(&global, &order),
         Command::Executions(command) => commands::executions::run(&global, command),
+        Command::Schedules(command) => commands::schedules::run(&global, command),
         Command::Mcp { user } => commands::mcp::run(&global, user.as_deref()),
         Command::Understand { text, now } => commands::understand::run(&global, now.as_deref(), text.as_deref()),
         Command::Completions { shell } => commands::manual::completions(shell),

@@ -73,6 +73,16 @@ pub(crate) async fn app(config: &Config, settings: server::Settings, equipment: 
     Ok(app)
 }
 
+/// Brings the schedules of the configuration into the table.
+pub(crate) async fn sync(app: &App, schedules: Vec<scheduler::Checked>) -> store::Result<()> {
+    let synced = app.scheduler().sync(schedules).await?;
+    for name in synced.taken {
+        let message = "a schedule made over the API has the name of one in the configuration, which is left out";
+        tracing::warn!(event = "schedule_name_taken", name, message);
+    }
+    Ok(())
+}
+
 /// What lives outside of the program and is used by the assistant: models and MCP servers. What is known about their
 /// health outlives a change of the configuration.
 pub(crate) struct Outside {

@@ -1,14 +1,17 @@
 //! Every sentence that the assistant says by itself: S1's Response Format Contract and what it leaves open. No ids, no
 //! jargon. Questions that an answer must be matched with can be read back here too, so that form and reading stay one.
 
+mod agents;
+
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use model::due::Due;
-use model::execution::Status;
 use model::task::Priority;
 use serde_json::Value;
 use tools::{Act, Answer};
 use understand::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
+
+pub(crate) use agents::*;
 
 /// How many tasks a list shows.
 pub(crate) const SHOWN: usize = 20;
@@ -333,51 +336,6 @@ pub(crate) fn welcome() -> String {
 
 pub(crate) fn out_of_scope() -> String {
     format!("I'm afraid I can't help with that. {}", capabilities())
-}
-
-/// `reports_back`: whether this conversation hears what came of it.
-pub(crate) fn agent_started(name: &str, reports_back: bool) -> String {
-    let then = if reports_back { " I'll tell you here when it's done." } else { "" };
-    format!("Okay! I've set '{name}' to work.{then}")
-}
-
-/// How an agent's run ended, before what it has to say for itself.
-pub(crate) fn agent_ended(name: &str, status: Status) -> String {
-    match status {
-        Status::Success => format!("{name} is done"),
-        Status::Failure => format!("{name} has failed"),
-        Status::Timeout => format!("{name} took too long and was stopped"),
-        Status::Cancelled => format!("{name} was cancelled"),
-    }
-}
-
-pub(crate) fn agent_said_nothing() -> &'static str {
-    "It had nothing to say."
-}
-
-/// Its answer is data, or a program's complaint.
-pub(crate) fn agent_said_no_words() -> &'static str {
-    "What it wrote is nothing to read out; it is kept with its run."
-}
-
-pub(crate) fn left_out(characters: usize) -> String {
-    format!("(That is not all: about {characters} more characters are kept with its run.)")
-}
-
-/// Whom the user can have run, and who is at work.
-pub(crate) fn agents(agents: &[Value]) -> String {
-    if agents.is_empty() {
-        return "There are no agents that you can run.".to_owned();
-    }
-    let line = |(n, agent): (usize, &Value)| {
-        let name = agent["name"].as_str().unwrap_or_default();
-        let about = agent["description"].as_str().filter(|about| !about.is_empty());
-        let about = about.map(|about| format!(": {about}")).unwrap_or_default();
-        let busy = if agent["running"].as_i64() > Some(0) { " (at work)" } else { "" };
-        format!("{}. {name}{busy}{about}", n + 1)
-    };
-    let lines: Vec<_> = agents.iter().take(SHOWN).enumerate().map(line).collect();
-    format!("You can have these agents do something:\n{}", lines.join("\n"))
 }
 
 pub fn stopped() -> &'static str {

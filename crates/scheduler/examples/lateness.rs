@@ -2,7 +2,7 @@
 //! in the same instant every second; and what memory that takes.
 //!
 //! `cargo run --release -p scheduler --example lateness -- [SCHEDULES] [SECONDS]`; `BENCH_POSTGRES` for a database there.
-//! `examples/apscheduler.py` does the same with APScheduler.
+//! `examples/with_apscheduler.py` does the same with APScheduler.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for whoever builds this")]
 

@@ -1,6 +1,9 @@
 //! Acts upon the ends of executions: counts failures, pauses a schedule that fails too often, tells people, and starts what
 //! waited. The row of the execution says that this is yet to be done, so it is done once, whoever dies meanwhile.
 
+use std::collections::BTreeMap;
+
+use futures::StreamExt;
 use jiff::Timestamp;
 use model::execution::{FollowUp, State, Status};
 use store::executions::{Stored, Whose, followed_up, to_follow_up};
@@ -10,7 +13,9 @@ use uuid::Uuid;
 use crate::start::{Done, Prepared};
 use crate::{Event, Scheduler};
 
-const AT_ONCE: i64 = 50;
+const AT_ONCE: i64 = 64;
+/// Their commits share the wait for the disk.
+const TOGETHER: usize = 16;
 
 impl Scheduler {
     /// Acts upon every execution of a schedule that has ended; says how many there were.
@@ -18,11 +23,19 @@ impl Scheduler {
         let mut total = 0;
         loop {
             let ended = to_follow_up(&mut self.store().reader().await?, FollowUp::Schedule, AT_ONCE).await?;
-            for stored in &ended {
-                self.ended(stored).await?;
+            let count = ended.len();
+            total += count;
+            // Those of one schedule in the order of their ends, those of different ones at the same time.
+            let mut by_schedule = BTreeMap::<_, Vec<Stored>>::new();
+            for stored in ended {
+                by_schedule.entry(stored.execution.schedule_id).or_default().push(stored);
             }
-            total += ended.len();
-            if (ended.len() as i64) < AT_ONCE {
+            let each = by_schedule.into_values().map(|ended| self.ended_in_order(ended));
+            let results: Vec<_> = futures::stream::iter(each).buffer_unordered(TOGETHER).collect().await;
+            if let Some(error) = results.into_iter().find_map(Result::err) {
+                return Err(error);
+            }
+            if (count as i64) < AT_ONCE {
                 break;
             }
         }
@@ -31,6 +44,13 @@ impl Scheduler {
             self.free(id).await?;
         }
         Ok(total)
+    }
+
+    async fn ended_in_order(&self, ended: Vec<Stored>) -> store::Result<()> {
+        for stored in ended {
+            self.ended(&stored).await?;
+        }
+        Ok(())
     }
 
     async fn ended(&self, stored: &Stored) -> store::Result<()> {
@@ -97,6 +117,11 @@ impl Scheduler {
         let kept = match schedules::seen(&mut reader, schedule, now).await {
             Ok(kept) => kept,
             Err(store::Error::NotFound) => return Ok(None),
+            // It will be paused when it is due; meanwhile it keeps nobody else waiting.
+            Err(store::Error::Corrupt(why)) => {
+                tracing::error!(event = "schedule_unreadable", schedule_id = %schedule, error = why);
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         let waits = schedules::queued(&mut reader, schedule, 1).await?.pop();

@@ -52,7 +52,7 @@ impl Scheduler {
         let most = if self.store().is_shared() { SHARED } else { ALONE };
         let wait = first.map_or(most, |first| until(first, self.clock().now()).min(most));
         // Without the pause a row that another node holds would be looked at without end.
-        Ok(if fired.seen > fired.acted { wait.max(PAUSE) } else { wait })
+        Ok(if wait.is_zero() && fired.acted == 0 { PAUSE } else { wait })
     }
 
     async fn follow_until(&self, shutdown: &CancellationToken) {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use assistant::Models;
 use model::Clock;
 use notify::Notifier;
+use scheduler::{Scheduler, Silent};
 use secrecy::ExposeSecret;
 use store::Store;
 use supervisor::Supervisor;
@@ -30,6 +31,7 @@ pub struct App(Arc<Inner>);
 struct Inner {
     supervisor: Supervisor,
     notifier: Notifier,
+    scheduler: Scheduler,
     turns: Turns,
     tasks: TaskTracker,
     metrics: Metrics,
@@ -74,18 +76,19 @@ impl From<Models> for Equipment {
 }
 
 impl InForce {
-    fn new(settings: Settings, equipment: Equipment, supervisor: &Supervisor, before: Option<&Self>) -> Self {
+    fn new(settings: Settings, equipment: Equipment, scheduler: &Scheduler, before: Option<&Self>) -> Self {
         let Equipment { models, servers } = equipment;
         let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
         let tools = Tools {
-            clock: supervisor.clock().clone(),
+            clock: scheduler.supervisor().clock().clone(),
             limits: settings.tasks,
             names: settings.tool_names,
             confirm: settings.confirm,
             servers,
-            supervisor: Some(supervisor.clone()),
+            supervisor: Some(scheduler.supervisor().clone()),
+            scheduler: Some(scheduler.clone()),
         };
         Self { settings, models, tools, verifier, limiter }
     }
@@ -94,13 +97,16 @@ impl InForce {
 impl App {
     /// Works on the supervisor's store, by its clock.
     pub fn new(supervisor: Supervisor, settings: Settings, equipment: impl Into<Equipment>) -> Self {
-        let in_force = InForce::new(settings, equipment.into(), &supervisor, None);
+        let options = scheduler::Options { supervisor: supervisor.clone(), notices: Arc::new(Silent), witness: None };
+        let scheduler = Scheduler::new(options);
+        let in_force = InForce::new(settings, equipment.into(), &scheduler, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
         let notifier = Notifier::new(supervisor.store().clone(), supervisor.clock().clone());
         let app = Self(Arc::new(Inner {
             supervisor,
             notifier,
+            scheduler,
             turns: Turns::default(),
             tasks: TaskTracker::new(),
             metrics: Metrics::default(),
@@ -137,6 +143,11 @@ impl App {
         &self.0.notifier
     }
 
+    /// What runs agents at the times of their schedules, once it is told to.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.0.scheduler
+    }
+
     /// Work that goes on without the request that began it.
     pub fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
@@ -158,7 +169,7 @@ impl App {
 
     /// Puts new settings into force; requests under way end under the old ones.
     pub fn reload(&self, settings: Settings, equipment: impl Into<Equipment>) {
-        let next = Arc::new(InForce::new(settings, equipment.into(), self.supervisor(), Some(&self.in_force())));
+        let next = Arc::new(InForce::new(settings, equipment.into(), self.scheduler(), Some(&self.in_force())));
         *self.0.in_force.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 

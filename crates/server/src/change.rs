@@ -73,6 +73,15 @@ impl<T: DeserializeOwned> RequestBody for Json<T> {
     }
 }
 
+/// A JSON body, or none, which says nothing.
+pub(crate) struct Perhaps<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Default> RequestBody for Perhaps<T> {
+    fn parse(parts: &Parts, bytes: &[u8]) -> Result<Self, Problem> {
+        if bytes.trim_ascii().is_empty() { Ok(Self(T::default())) } else { input::json(parts, bytes).map(Self) }
+    }
+}
+
 /// No body, or one that says nothing.
 pub(crate) struct Nothing;
 
@@ -105,13 +114,26 @@ impl<T> Change<T> {
         A: Serialize,
         W: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, store::Result<Answer<A>>> + Send + 'static,
     {
+        self.carry_out_or(Problem::from_store(what), work).await
+    }
+
+    /// The same, with what is said where it fails.
+    pub(crate) async fn carry_out_or<A, W>(
+        self,
+        problem: impl Fn(store::Error) -> Problem,
+        work: W,
+    ) -> Result<Response, Problem>
+    where
+        A: Serialize,
+        W: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, store::Result<Answer<A>>> + Send + 'static,
+    {
         let (owner, key, now) = (self.user.id, self.key, self.app.clock().now());
         let written = self.app.store().write(move |conn| {
             Box::pin(async move {
                 once(conn, owner, key.as_ref(), now, |conn| Box::pin(async move { reply(work(conn).await?) })).await
             })
         });
-        let (reply, earlier) = written.await.map_err(Problem::from_store(what))?;
+        let (reply, earlier) = written.await.map_err(problem)?;
         Ok(respond(reply, earlier))
     }
 }

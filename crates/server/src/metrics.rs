@@ -191,7 +191,7 @@ impl Metrics {
         self.turns.get_or_create(&Outcome { success }).inc();
         for (name, success) in &ended.tools {
             // A model can invent a name; a counter for each would grow without bound.
-            let known = tools::catalog::ours(names, true).iter().find(|spec| spec.name == *name);
+            let known = tools::catalog::ours(names, tools::Offer::Schedules).iter().find(|spec| spec.name == *name);
             let tool = known.map_or("other", |spec| &spec.name);
             self.tool_calls.get_or_create(&ToolCall { tool, success: *success }).inc();
         }

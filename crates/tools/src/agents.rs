@@ -131,7 +131,7 @@ fn theirs(call: &Call<'_>) -> Result<Vec<Entry>, Error> {
 }
 
 /// The agent that is meant: by its id, its name, or a part of either that only one has.
-fn named(call: &Call<'_>, name: &str) -> Result<Entry, Error> {
+pub(crate) fn named(call: &Call<'_>, name: &str) -> Result<Entry, Error> {
     let wanted = name.trim().to_lowercase();
     let entries = theirs(call)?;
     let exact = entries.iter().find(|entry| entry.agent.id == wanted || entry.agent.name.to_lowercase() == wanted);

@@ -126,6 +126,9 @@ impl Answer {
             }
             // What is not about tasks says it best in its own fields.
             Tool::ListAgents | Tool::RunAgent | Tool::GetExecution | Tool::CancelExecution => self.data.to_string(),
+            Tool::ScheduleAgent | Tool::ListSchedules | Tool::PauseSchedule | Tool::ResumeSchedule => {
+                self.data.to_string()
+            }
             Tool::List if self.data["count"] == 0 => "You have no such tasks.".to_owned(),
             Tool::List => format!("You have {}", self.listed()),
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-use model::{reminder, task};
+use model::{reminder, schedule, task};
 use serde_json::{Map, Value, json};
 
 use crate::Arguments;
@@ -31,6 +31,20 @@ pub enum Tool {
     RunAgent,
     GetExecution,
     CancelExecution,
+    ScheduleAgent,
+    ListSchedules,
+    PauseSchedule,
+    ResumeSchedule,
+}
+
+/// How much there is to offer to a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    Tasks,
+    /// Agents to run besides.
+    Agents,
+    /// And the right to have them run at certain times.
+    Schedules,
 }
 
 /// Which names the tools go by (TASK-2).
@@ -102,17 +116,27 @@ impl Deref for Specs {
     }
 }
 
-/// Our own tools: those for tasks under one set of names and, where there are agents to run, those for agents.
-pub fn ours(names: Names, agents: bool) -> &'static [Spec] {
-    static TASK: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Task), for_agents()].concat());
-    static TODO: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Todo), for_agents()].concat());
-    static NONE: LazyLock<Vec<Spec>> = LazyLock::new(for_agents);
-    match names {
-        _ if !agents => of(names),
+/// Our own tools: those for tasks under one set of names and, where there are agents to run, those for agents and for
+/// their schedules.
+pub fn ours(names: Names, offer: Offer) -> &'static [Spec] {
+    static TASK: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Task), beyond_tasks()].concat());
+    static TODO: LazyLock<Vec<Spec>> = LazyLock::new(|| [specs(Names::Todo), beyond_tasks()].concat());
+    static NONE: LazyLock<Vec<Spec>> = LazyLock::new(beyond_tasks);
+    let all: &'static [Spec] = match names {
         Names::Task => &TASK,
         Names::Todo => &TODO,
         Names::None => &NONE,
+    };
+    match offer {
+        Offer::Tasks => of(names),
+        // Those for schedules come last.
+        Offer::Agents => &all[..all.len() - for_schedules().len()],
+        Offer::Schedules => all,
     }
+}
+
+fn beyond_tasks() -> Vec<Spec> {
+    [for_agents(), for_schedules()].concat()
 }
 
 /// The tools for tasks under one set of names, in a fixed order.
@@ -297,6 +321,59 @@ fn for_agents() -> Vec<Spec> {
     ]
 }
 
+fn for_schedules() -> Vec<Spec> {
+    let schedule = |what: &str| ("schedule", text(&format!("The name or the id of the schedule {what}.")));
+    vec![
+        Spec {
+            title: "Schedule an agent".into(),
+            description:
+                "Has another agent do something at certain times. Exactly one of cron_expression, every and at \
+                          says when."
+                    .into(),
+            schema: object(
+                &["agent", "input"],
+                vec![
+                    ("agent", text("The id or the name of the agent, as list_agents gives it.")),
+                    ("input", text("What it shall do each time, in the user's words, without the times.")),
+                    ("cron_expression", text("5 fields such as 0 17 * * FRI, or @daily; in the user's time zone.")),
+                    ("every", text("A length of time such as 90m or 1h30m, counted from now.")),
+                    ("at", text("Once: a date and time in the user's time zone unless it has an offset.")),
+                    ("start_at", text("Not before this date and time; every is counted from there.")),
+                    ("end_at", text("Not after this date and time.")),
+                    ("time_zone", text("Where it is not the user's: Europe/Berlin and the like.")),
+                    ("name", bounded("What to call it; made of the input otherwise.", 1, schedule::MAX_NAME)),
+                ],
+            ),
+            ..spec(Tool::ScheduleAgent, "schedule_agent")
+        },
+        Spec {
+            title: "List schedules".into(),
+            description: "Lists what agents are scheduled to do: when each runs next, and which are paused.".into(),
+            schema: object(&[], Vec::new()),
+            read_only: true,
+            idempotent: true,
+            ..spec(Tool::ListSchedules, "list_schedules")
+        },
+        Spec {
+            title: "Pause a schedule".into(),
+            description: "Nothing of the schedule starts until it is resumed.".into(),
+            schema: object(
+                &["schedule"],
+                vec![schedule("to pause"), ("reason", text("Why, in a few words, where the user says so."))],
+            ),
+            idempotent: true,
+            ..spec(Tool::PauseSchedule, "pause_schedule")
+        },
+        Spec {
+            title: "Resume a schedule".into(),
+            description: "Lets a schedule that is paused go on with its next time from now.".into(),
+            schema: object(&["schedule"], vec![schedule("to resume")]),
+            idempotent: true,
+            ..spec(Tool::ResumeSchedule, "resume_schedule")
+        },
+    ]
+}
+
 fn spec(tool: Tool, name: &'static str) -> Spec {
     Spec {
         tool: Some(tool),
@@ -404,7 +481,7 @@ mod tests {
     #[test]
     fn schemas_are_of_the_kind_every_provider_takes() {
         // TASK-1
-        for spec in ours(Names::Task, true).iter().chain(ours(Names::Todo, true)) {
+        for spec in ours(Names::Task, Offer::Schedules).iter().chain(ours(Names::Todo, Offer::Schedules)) {
             let schema = Value::Object(spec.schema.clone());
             let mut found = Vec::new();
             keys(&schema, &mut found);

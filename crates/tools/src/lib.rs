@@ -12,17 +12,19 @@ pub mod held;
 pub mod mcp;
 pub mod record;
 mod reminders;
+mod schedules;
 mod tasks;
 
 use model::conversation::Id;
 use model::{Clock, User, task};
+use scheduler::Scheduler;
 use serde_json::{Map, Value};
 use store::{Conn, Store};
 use supervisor::Supervisor;
 use tokio::time::Instant;
 
 pub use answer::Answer;
-pub use catalog::{Names, Spec, Specs, Tool};
+pub use catalog::{Names, Offer, Spec, Specs, Tool};
 pub use held::{Act, Held, Target};
 
 use answer::Failure;
@@ -42,6 +44,8 @@ pub struct Tools {
     pub servers: Option<Servers>,
     /// What runs other agents; `None`: there are none.
     pub supervisor: Option<Supervisor>,
+    /// What runs them at certain times; `None`: nothing does.
+    pub scheduler: Option<Scheduler>,
 }
 
 /// What waits for a confirmation.
@@ -109,7 +113,23 @@ impl Tools {
     /// Our own tools that this user has.
     pub fn ours(&self, user: &User) -> &'static [Spec] {
         let agents = self.supervisor.as_ref().is_some_and(|supervisor| agents::are_there(supervisor, user));
-        catalog::ours(self.names, agents)
+        let schedules = schedules::are_there(self.scheduler.as_ref(), user);
+        let offer = match (agents, schedules) {
+            (false, _) => Offer::Tasks,
+            (true, false) => Offer::Agents,
+            (true, true) => Offer::Schedules,
+        };
+        catalog::ours(self.names, offer)
+    }
+
+    /// To be told when what these tools did is there for all to see: somebody may have to act upon it earlier than
+    /// they thought.
+    pub fn committed(&self, used: &[Tool]) {
+        if used.iter().any(|tool| matches!(tool, Tool::ScheduleAgent | Tool::ResumeSchedule))
+            && let Some(scheduler) = &self.scheduler
+        {
+            scheduler.wake();
+        }
     }
 
     fn specs(&self, user: &User) -> Specs {
@@ -170,14 +190,16 @@ impl Toolbox<'_> {
             Hold::Store(store) => {
                 let tools = self.tools.clone();
                 let Call { user, tool, arguments, conversation, .. } = call;
-                store
+                let outcome = store
                     .write(move |conn| {
                         Box::pin(async move {
                             let call = Call { tools: &tools, user, tool, arguments, consent, conversation };
                             call.carry_out(conn).await
                         })
                     })
-                    .await
+                    .await;
+                self.tools.committed(&[tool]);
+                outcome
             }
         }
     }
@@ -209,6 +231,10 @@ impl Call<'_> {
             Tool::RunAgent => agents::run(self, conn).await,
             Tool::GetExecution => agents::execution(self, conn).await,
             Tool::CancelExecution => agents::cancel(self, conn).await,
+            Tool::ScheduleAgent => schedules::create(self, conn).await,
+            Tool::ListSchedules => schedules::list(self, conn).await,
+            Tool::PauseSchedule => schedules::pause(self, conn).await,
+            Tool::ResumeSchedule => schedules::resume(self, conn).await,
         };
         match result {
             Ok(outcome) => Ok(outcome),

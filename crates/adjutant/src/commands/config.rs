@@ -5,6 +5,8 @@ use std::io::Write;
 use anyhow::Context;
 use assistant::models::Choice;
 use model::agent::Agent;
+use model::schedule::Settings;
+use scheduler::Checked;
 use serde_json::{Map, json};
 use tools::foreign::{self, Transport};
 
@@ -61,6 +63,7 @@ pub(crate) fn template() -> String {
         text.push_str(&format!("# {about}\n# {name} = {example}\n"));
     }
     text.push_str(AGENTS);
+    text.push_str(SCHEDULES);
     text
 }
 
@@ -91,6 +94,29 @@ const AGENTS: &str = r#"
 # envs = { LANG = "C" }
 # In seconds.
 # timeout = 1800
+"#;
+
+const SCHEDULES: &str = r#"
+# When agents are run by themselves.
+# [[schedules]]
+# name = "tidy"
+# agent_id = "codex"
+# Minute, hour, day, month, weekday. Instead of it: every, a length such as 90m, or at, a time.
+# cron_expression = "0 17 * * FRI"
+# assistant.time_zone where it is not given.
+# time_zone = "Europe/Berlin"
+# `input` is what the agent is asked; the rest are parameters of the run.
+# input_parameters = { input = "Tidy the changelog." }
+# While the last run goes on: skip, queue_one, queue_all, cancel or allow.
+# overlap = "skip"
+# Of runs whose time has passed while adjutant was not there: none, once or all are made up for,
+# missed = "once"
+# if they are no later than this.
+# missed_window = "1d"
+# Put each run off by up to so long.
+# jitter = "5m"
+# Failures in a row after which it is paused.
+# pause_after_failures = 3
 "#;
 
 fn check(global: &Global) -> anyhow::Result<()> {
@@ -128,8 +154,12 @@ fn show(global: &Global) -> anyhow::Result<()> {
         let models: Vec<_> = (0..config.models.len()).map(|index| model(&config, index)).collect();
         let servers: Vec<_> = config.layers.mcp_servers.iter().map(|entry| server(&config, entry)).collect();
         let agents: Vec<_> = agents(&config).map(|(agent, origin)| agent_json(agent, &origin)).collect();
+        let schedules: Vec<_> = schedules(&config)
+            .map(|(schedule, origin)| json!({"settings": schedule.settings, "enabled": schedule.enabled, "origin": origin}))
+            .collect();
         let all = json!({
             "data_dir": config.data_dir, "settings": values, "models": models, "mcp_servers": servers, "agents": agents,
+            "schedules": schedules,
         });
         return output::say(&all.to_string());
     }
@@ -152,7 +182,21 @@ fn show(global: &Global) -> anyhow::Result<()> {
     for (agent, origin) in agents(&config) {
         rows.push(vec![format!("agents[{}]", agent.id), described(agent), origin]);
     }
+    for (schedule, origin) in schedules(&config) {
+        let Settings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;
+        let when = match (cron_expression, every, at) {
+            (Some(expression), ..) => format!("{expression} in {time_zone}"),
+            (_, Some(every), _) => format!("every {every}"),
+            (.., at) => at.map(|at| format!("at {at}")).unwrap_or_default(),
+        };
+        rows.push(vec![format!("schedules[{name}]"), format!("{agent_id}, {when}"), origin]);
+    }
     output::table(&["SETTING", "VALUE", "FROM"], &rows)
+}
+
+/// The schedules of the file, each with where it stands.
+fn schedules(config: &Config) -> impl Iterator<Item = (&Checked, String)> {
+    config.schedules.iter().zip(&config.layers.schedules).map(|(schedule, entry)| (schedule, entry.origin.to_string()))
 }
 
 /// The agents of the file, each with where it stands.

@@ -11,6 +11,7 @@ mod listing;
 pub(crate) mod manual;
 pub(crate) mod mcp;
 pub(crate) mod run;
+pub(crate) mod schedules;
 pub(crate) mod serve;
 mod tasks;
 mod token;

@@ -136,7 +136,7 @@ fn input(order: &Run) -> anyhow::Result<String> {
 }
 
 /// A number, a truth, a list or an object where it is written like one, else text.
-fn parameter(value: &str) -> Value {
+pub(super) fn parameter(value: &str) -> Value {
     match serde_json::from_str(value) {
         Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Array(_) | Value::Object(_))) => value,
         _ => value.into(),

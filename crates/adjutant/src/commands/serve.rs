@@ -91,6 +91,15 @@ async fn serve(
         Role::Both | Role::Work => app.supervisor().work().await,
     };
     begun.context("failed to begin to run agents")?;
+    let schedules = match role {
+        Role::Serve => None,
+        Role::Both | Role::Work => {
+            let synced = wire::sync(&app, config.schedules.clone()).await;
+            synced.context("failed to bring in the schedules of the configuration")?;
+            let (scheduler, stopping) = (app.scheduler().clone(), app.stopping().clone());
+            Some(tokio::spawn(async move { scheduler.run(stopping).await }))
+        }
+    };
     let mut server = tokio::spawn({
         let app = app.clone();
         async move {
@@ -104,7 +113,7 @@ async fn serve(
     loop {
         tokio::select! {
             wish = signals.next() => match wish {
-                Wish::Reload => reload(global, listen, config, &app, &outside, log),
+                Wish::Reload => reload(global, listen, config, &app, &outside, log).await,
                 Wish::Stop => break,
             },
             // It ends by itself only if something is very wrong.
@@ -118,6 +127,9 @@ async fn serve(
         // Whoever asks twice does not want to wait.
         () = signals.stop() => Err(Exit::new(Code::Interrupted, "stopped without waiting").into()),
     };
+    if let Some(schedules) = schedules {
+        schedules.await.context("the scheduler failed")?;
+    }
     app.supervisor().stop().await;
     outside.stop().await;
     stopped
@@ -170,7 +182,14 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
 }
 
 /// Reads the configuration again. One that is not valid changes nothing.
-fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, outside: &Outside, log: &logging::Handle) {
+async fn reload(
+    global: &Global,
+    listen: Option<&str>,
+    old: &Config,
+    app: &App,
+    outside: &Outside,
+    log: &logging::Handle,
+) {
     match Config::load(global, listen) {
         // Whoever could reach the server only with a token would be let in without one.
         Ok(new) if old.server.auth.is_some() && new.server.auth.is_none() => {
@@ -193,6 +212,9 @@ fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, outsid
             };
             outside.servers().replace(new.mcp_servers);
             app.supervisor().reload(new.agents, new.admission);
+            if let Err(error) = wire::sync(app, new.schedules).await {
+                tracing::error!(event = "schedules_not_synced", error = %error);
+            }
             app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, equipment);
             tracing::info!(event = "configuration_reloaded");
         }

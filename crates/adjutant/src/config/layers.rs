@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::agents;
+use super::entries::{self, Entry as Several};
 use super::mcp_servers::{self, Entry};
 use super::secrets::Variables;
 use super::settings::{self, Kind};
-use super::{Mistake, config_file};
+use super::{Mistake, agents, config_file, schedules};
 use crate::cli::Global;
 
 /// Where a value was written; in the order of a file's lines.
@@ -48,7 +48,8 @@ pub(crate) struct Layers {
     pub(crate) values: BTreeMap<&'static str, (Value, Origin)>,
     /// As they stand in the file; nothing else adds to them.
     pub(crate) mcp_servers: Vec<Entry>,
-    pub(crate) agents: Vec<agents::Entry>,
+    pub(crate) agents: Vec<Several>,
+    pub(crate) schedules: Vec<Several>,
 }
 
 /// Without the values: a variable may hold a secret where a reference was wanted.
@@ -105,7 +106,13 @@ impl Layers {
                 continue;
             }
             if section.get_ref() == agents::SECTION {
-                self.agents = agents::collect(section, content, &at, mistakes);
+                let named = (agents::SECTION, "agent", "an id");
+                self.agents = entries::collect(named, section, content, &at, mistakes);
+                continue;
+            }
+            if section.get_ref() == schedules::SECTION {
+                let named = (schedules::SECTION, "schedule", "a name");
+                self.schedules = entries::collect(named, section, content, &at, mistakes);
                 continue;
             }
             let DeValue::Table(keys) = content.get_ref() else {
@@ -146,6 +153,11 @@ impl Layers {
             }
             if name.split('.').next() == Some(agents::SECTION) {
                 let message = "agents stand in the file, as [[agents]]; variables cannot add or change them";
+                mistakes.push(Mistake { origin, message: message.to_owned() });
+                continue;
+            }
+            if name.split('.').next() == Some(schedules::SECTION) {
+                let message = "schedules stand in the file, as [[schedules]]; variables cannot add or change them";
                 mistakes.push(Mistake { origin, message: message.to_owned() });
                 continue;
             }

@@ -5,10 +5,12 @@
 
 mod address;
 pub(crate) mod agents;
+pub(crate) mod entries;
 mod layers;
 pub(crate) mod mcp_servers;
 pub(crate) mod models;
 mod read;
+pub(crate) mod schedules;
 pub(crate) mod secrets;
 pub(crate) mod settings;
 
@@ -49,6 +51,7 @@ pub(crate) struct Config {
     pub(crate) model_reason: String,
     pub(crate) mcp_servers: Vec<foreign::Settings>,
     pub(crate) agents: Vec<model::agent::Agent>,
+    pub(crate) schedules: Vec<scheduler::Checked>,
     pub(crate) admission: supervisor::Admission,
     pub(crate) log_level: LevelFilter,
     pub(crate) log_format: LogFormat,
@@ -145,6 +148,7 @@ impl Config {
             },
         };
         let (models, model_sources, model_reason) = models::read(reader);
+        let schedules = schedules::read(reader, &settings.time_zone);
         Self {
             listen,
             data_dir: data_dir(global),
@@ -157,6 +161,7 @@ impl Config {
             model_reason,
             mcp_servers: mcp_servers::read(reader),
             agents: agents::read(reader),
+            schedules,
             admission: admission(reader, data_dir(global)),
             log_level: reader.word("log.level", &LEVELS),
             log_format: reader

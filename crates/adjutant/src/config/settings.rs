@@ -199,8 +199,11 @@ pub(crate) fn is_section(name: &str) -> bool {
 
 /// The setting, section or key that somebody may have meant.
 pub(crate) fn suggestion(name: &str) -> Option<&'static str> {
-    let sections =
-        SETTINGS.iter().filter_map(|setting| setting.name.split('.').next()).chain(["mcp_servers", "agents"]);
+    let sections = SETTINGS.iter().filter_map(|setting| setting.name.split('.').next()).chain([
+        "mcp_servers",
+        "agents",
+        "schedules",
+    ]);
     let names = SETTINGS.iter().map(|setting| setting.name);
     let candidates: Vec<_> = if name.contains('.') { names.collect() } else { sections.collect() };
     let best = candidates.into_iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min()?;

@@ -138,4 +138,62 @@ fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
     let keys = [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o")];
     let config = load(&all.join("\n"), &keys, None).unwrap();
     assert_eq!((config.models.len(), config.mcp_servers.len(), config.agents.len()), (3, 2, 2));
+    assert_eq!(config.schedules.len(), 1);
+}
+
+#[test]
+fn schedules_stand_in_the_file() {
+    // SCHED-1, SCHED-2
+    let file = "\
+[assistant]
+time_zone = \"Europe/Berlin\"
+[[schedules]]
+name = \"tidy\"
+agent_id = \"codex\"
+cron_expression = \"0 17 * * FRI\"
+input_parameters = { input = \"Tidy the changelog.\" }
+[[schedules]]
+name = \"once\"
+agent_id = \"codex\"
+at = 2026-12-24T18:00:00
+enabled = false
+";
+    let config = load(file, &[], None).unwrap();
+    let [tidy, once] = &config.schedules[..] else { panic!("{:?}", config.schedules) };
+    assert_eq!((tidy.settings.time_zone.as_str(), tidy.enabled), ("Europe/Berlin", None));
+    assert_eq!(once.settings.at.unwrap().to_string(), "2026-12-24T17:00:00Z", "in quotes or not");
+    assert_eq!(once.enabled, Some(false));
+
+    let file = "\
+[[schedules]]
+name = \"a\"
+agent_id = \"x\"
+cron_expression = \"61 * * * *\"
+jitter = \"long\"
+[[schedules]]
+name = \"b\"
+agent_id = \"x\"
+every = \"1h\"
+[[schedules]]
+name = \"B\"
+agent_id = \"x\"
+every = \"1h\"
+evry = \"1h\"
+";
+    let mistakes = load(file, &[("ADJUTANT_SCHEDULES__A", "1")], None).unwrap_err();
+    let starts = [
+        "adjutant.toml:4: schedules[a].cron_expression has '61' for the minute",
+        "adjutant.toml:5: schedules[a].jitter must be a length of time",
+        "adjutant.toml:14: schedules[B].evry is not known here",
+        "ADJUTANT_SCHEDULES__A: schedules stand in the file",
+    ];
+    assert_eq!(mistakes.len(), starts.len(), "{mistakes:#?}");
+    for (mistake, start) in mistakes.iter().zip(starts) {
+        assert!(mistake.starts_with(start), "{mistake}");
+    }
+    let twice = file.replace("evry = \"1h\"\n", "").replace("61", "1").replace("jitter = \"long\"\n", "");
+    assert_eq!(
+        load(&twice, &[], None).unwrap_err(),
+        ["adjutant.toml:10: schedules[B].name is taken by another schedule"]
+    );
 }

@@ -21,6 +21,7 @@ mod models;
 mod nodes;
 mod operation;
 mod roles;
+mod schedules;
 mod supervisor;
 mod tasks;
 mod turn;

@@ -1,9 +1,10 @@
-//! "Run the tidy agent on the changelog", "have codex look at it", "which agents are there?"
+//! "Run the tidy agent on the changelog", "have codex look at it", "which agents are there?", and with a time in it what
+//! [`super::schedules`] makes of it.
 
 use serde_json::{Value, json};
 use tools::{Arguments, Tool};
 
-use super::{Ask, Policy, Reply};
+use super::{Ask, Policy, Reply, schedules};
 use crate::wording;
 
 const VERBS: [&str; 7] = ["run", "start", "launch", "execute", "have", "ask", "tell"];
@@ -20,6 +21,14 @@ pub(super) fn answer(policy: &mut Policy<'_>) -> Result<Option<String>, Ask> {
     let asks = asks_for_list(&words);
     let begun = words.iter().position(|word| !COURTESY.contains(&plain(word).as_str())).unwrap_or_default();
     let words = &words[begun..];
+    if let Some(said) = schedules::answer(policy, words)? {
+        return Ok(Some(said));
+    }
+    // "Every Friday at 5pm, have codex …": what comes first belongs to what shall be done.
+    let (first, words) = match leading_time(policy, words) {
+        Some(length) => words.split_at(length),
+        None => (&words[..0], words),
+    };
     if !asks && !words.first().is_some_and(|verb| VERBS.contains(&plain(verb).as_str())) {
         return Ok(None);
     }
@@ -32,6 +41,10 @@ pub(super) fn answer(policy: &mut Policy<'_>) -> Result<Option<String>, Ask> {
         return Ok(Some(wording::agents(agents)));
     }
     let Some((agent, input)) = meant(agents, &words[1..]) else { return Ok(None) };
+    let whole = format!("{input} {}", first.join(" "));
+    if let Some(said) = schedules::plan(policy, agent, whole.trim())? {
+        return Ok(Some(said));
+    }
     let Some(run) = policy.spec(Tool::RunAgent) else { return Ok(None) };
     let arguments = json!({"agent": agent["id"], "input": input});
     let arguments = arguments.as_object().cloned().unwrap_or_default();
@@ -43,6 +56,17 @@ pub(super) fn answer(policy: &mut Policy<'_>) -> Result<Option<String>, Ask> {
         Reply::Refused(_, message) => Some(message.to_owned()),
         Reply::Held => None,
     })
+}
+
+/// How many words a time takes up that the sentence begins with, where an agent's verb follows it.
+fn leading_time(policy: &Policy<'_>, words: &[&str]) -> Option<usize> {
+    let at = words.iter().position(|word| VERBS.contains(&plain(word).as_str())).filter(|at| (1..=8).contains(at))?;
+    let (request, text) = (policy.prompt.request, words[..at].join(" "));
+    let found = request.reader.expressions(&text, &request.now);
+    let is_all = |found: &understand::Expression| {
+        found.span.start == 0 && !text[found.span.end..].contains(char::is_alphanumeric)
+    };
+    found.first().filter(|first| is_all(first)).map(|_| at)
 }
 
 fn asks_for_list(words: &[&str]) -> bool {
@@ -83,7 +107,7 @@ fn meant<'a>(agents: &'a [Value], words: &[&str]) -> Option<(&'a Value, String)>
     Some((agent, rest.join(" ")))
 }
 
-fn plain(word: &str) -> String {
+pub(super) fn plain(word: &str) -> String {
     word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
 }
 

@@ -6,8 +6,10 @@ mod agents;
 mod follow_up;
 mod lookup;
 mod matching;
+mod schedules;
 mod small_talk;
 mod theirs;
+mod timing;
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};

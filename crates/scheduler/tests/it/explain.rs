@@ -62,10 +62,11 @@ async fn every_decision_in_words(bench: Bench) {
         )
     );
     bench.cancel(bench.executions(id).await[1].id).await;
-    bench.run_now(id).await.unwrap();
+    let by_hand = bench.run_now(id).await.unwrap();
     assert!(
         said(&bench, id, "2026-01-10T16:30:00Z").await.contains("Somebody ran it by hand at 2026-01-10 17:30:10 CET.")
     );
+    bench.cancel(by_hand).await;
     bench.pause(id, "a rest").await;
     bench.advance(3600);
     let text = said(&bench, id, "2026-01-10T17:10:00Z").await;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::executions::{Filter, Kind, Whose};
 use store::idempotency::{Key, Reply, once};
+use store::page::Page;
 use supervisor::{Draft, Follower, Origin, Told};
 use tokio_util::io::ReaderStream;
 use utoipa::ToSchema;
@@ -48,6 +49,12 @@ pub(super) struct Executions {
     count: usize,
     /// For the next page; null on the last.
     next_cursor: Option<String>,
+}
+
+impl From<Page<Execution>> for Executions {
+    fn from(page: Page<Execution>) -> Self {
+        Self { count: page.rows.len(), next_cursor: next_cursor(&page), executions: page.rows }
+    }
 }
 
 /// An execution that was waited for, with its answer.
@@ -122,12 +129,11 @@ pub(super) async fn start(
     }
     let id = serde_json::from_str::<Value>(&reply.body).ok().and_then(|body| body["id"].as_str()?.parse().ok());
     let id: Uuid = id.ok_or_else(|| Problem::internal("an execution without an id"))?;
-    done(app, user, id).await
+    done(app, Whose::Users(user.id), id).await
 }
 
 /// The end of an execution, however long that takes.
-async fn done(app: &App, user: &User, id: Uuid) -> Result<Response, Problem> {
-    let whose = Whose::Users(user.id);
+pub(super) async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, Problem> {
     let execution = app.supervisor().wait(whose, id).await.map_err(Problem::from_store("execution"))?;
     let result = result_of(app, whose, id).await?;
     Ok(Json(Done { execution, status: result.status, output: result.output }).into_response())
@@ -177,7 +183,7 @@ pub(super) async fn list(
     let (limit, cursor) = query.page()?;
     let mut reader = app.store().reader().await?;
     let page = store::executions::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit).await?;
-    Ok(Json(Executions { count: page.rows.len(), next_cursor: next_cursor(&page), executions: page.rows }))
+    Ok(Json(Executions::from(page)))
 }
 
 /// One execution.

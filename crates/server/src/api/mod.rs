@@ -6,6 +6,7 @@ mod chat;
 mod conversations;
 mod data;
 mod executions;
+mod schedules;
 mod sessions;
 mod stream;
 mod tasks;
@@ -44,6 +45,15 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(executions::retry))
         .routes(routes!(executions::events))
         .route("/api/executions/{id}/artifacts/{*name}", get(executions::artifact))
+        .routes(routes!(schedules::list, schedules::create))
+        .routes(routes!(schedules::get, schedules::update, schedules::delete))
+        .routes(routes!(schedules::run))
+        .routes(routes!(schedules::pause))
+        .routes(routes!(schedules::resume))
+        .routes(routes!(schedules::executions))
+        .routes(routes!(schedules::history))
+        .routes(routes!(schedules::next))
+        .routes(routes!(schedules::explain))
         .routes(routes!(sessions::list, sessions::open))
         .routes(routes!(sessions::get, sessions::close))
         .routes(routes!(sessions::say))
@@ -61,7 +71,8 @@ pub(crate) fn time_limit(method: &Method, route: &str, usual: Duration) -> Durat
         // As long as its body takes to arrive and to be stored.
         RESTORE | IMPORT if *method == Method::POST => Duration::MAX,
         // Whoever asks for the end of a run waits for it.
-        "/api/agents/{id}/executions" | "/api/agents/{id}/status" | "/api/sessions/{id}/messages" => Duration::MAX,
+        "/api/agents/{id}/executions" | "/api/agents/{id}/status" | "/api/schedules/{id}/run" => Duration::MAX,
+        "/api/sessions/{id}/messages" => Duration::MAX,
         // A turn has its own limit, and ends with words.
         "/chat" | "/chat/stream" | "/agent/run" => usual.saturating_mul(2).saturating_add(Duration::from_secs(5)),
         _ => usual,

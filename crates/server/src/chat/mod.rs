@@ -153,6 +153,7 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
     let failed = match tokio::time::timeout(limit, written).await {
         Ok(Ok((reply, earlier))) => {
             let ended = ended.get().cloned().unwrap_or_default();
+            app.in_force().tools.committed(&used(&ended, app));
             return Ok((reply, earlier, ended));
         }
         Ok(Err(store::Error::Unavailable(cause))) => {
@@ -213,6 +214,13 @@ impl Within<'_> {
         }
         Ok(result)
     }
+}
+
+/// Which of our own tools a turn has used.
+fn used(ended: &Ended, app: &App) -> Vec<tools::Tool> {
+    let specs = tools::catalog::ours(app.in_force().settings.tool_names, tools::Offer::Schedules);
+    let known = |(name, _): &(String, bool)| specs.iter().find(|spec| spec.name == *name)?.tool;
+    ended.tools.iter().filter_map(known).collect()
 }
 
 /// The event that tells of a turn that failed as a whole.

@@ -14,10 +14,22 @@ fn page(name: &str) -> PathBuf {
 #[tokio::test]
 async fn the_transcripts_of_the_guide_are_true() {
     // AGENT-6
-    let written = std::fs::read_to_string(page("assistant.md")).unwrap();
+    assert!(play("assistant.md").await > 20);
+}
+
+#[tokio::test]
+async fn the_transcripts_about_schedules_are_true() {
+    // AGENT-6, SCHED-2
+    assert!(play("schedules.md").await > 5);
+}
+
+/// Plays a page, and gives how often something is said on it.
+async fn play(name: &str) -> usize {
+    let written = std::fs::read_to_string(page(name)).unwrap();
     let (mut played, mut bench, mut inside, mut turns) = (String::new(), Bench::offline().await, false, 0);
     for line in written.lines() {
         match line {
+            "```chat" if name == "schedules.md" => (bench, inside) = (Bench::with_codex().await, true),
             "```chat" => (bench, inside) = (Bench::offline().await, true),
             "```chat more" => inside = true,
             "```" => inside = false,
@@ -35,10 +47,10 @@ async fn the_transcripts_of_the_guide_are_true() {
         }
     }
     if std::env::var_os("UPDATE_GUIDE").is_some() {
-        std::fs::write(page("assistant.md"), &played).unwrap();
+        std::fs::write(page(name), &played).unwrap();
     }
     assert_eq!(played, written, "play it again with UPDATE_GUIDE=1 and read the difference");
-    assert!(turns > 20, "only {turns} turns were found");
+    turns
 }
 
 #[tokio::test]

@@ -111,8 +111,16 @@ impl Bench {
         Self::open(settings, Clock::manual("2025-12-21T12:00:00Z".parse().unwrap()), Arc::new(Offline)).await
     }
 
+    /// With an agent called codex, of which nothing is run.
+    pub async fn with_codex() -> Self {
+        let draft = json!({"id": "codex", "name": "codex", "executable_path": "/bin/cat"});
+        let codex = supervisor::check::written(serde_json::from_value(draft).unwrap(), &|_| None).unwrap();
+        let clock = Clock::manual("2025-12-21T12:00:00Z".parse().unwrap());
+        Self::open_with(Settings::default(), clock, Arc::new(Offline), vec![codex], Vec::new()).await
+    }
+
     async fn open(settings: Settings, clock: Clock, model: Arc<dyn ChatModel>) -> Self {
-        Self::with_agents(settings, clock, model, Vec::new()).await
+        Self::open_with(settings, clock, model, Vec::new(), Vec::new()).await
     }
 
     /// With agents that are no processes.
@@ -122,13 +130,24 @@ impl Bench {
         model: Arc<dyn ChatModel>,
         agents: Vec<(Agent, Arc<dyn Runner>)>,
     ) -> Self {
+        Self::open_with(settings, clock, model, Vec::new(), agents).await
+    }
+
+    async fn open_with(
+        settings: Settings,
+        clock: Clock,
+        model: Arc<dyn ChatModel>,
+        agents: Vec<Agent>,
+        built_in: Vec<(Agent, Arc<dyn Runner>)>,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let location = Location::Sqlite(dir.path().join("adjutant.db"));
         let store = Store::open(&location, Durability::Normal).await.unwrap();
-        let any = !agents.is_empty();
+        let any = !built_in.is_empty();
         let supervisor = Supervisor::new(supervisor::Options {
-            built_in: agents,
+            agents,
+            built_in,
             ..supervisor::Options::new(store.clone(), clock.clone(), dir.path())
         });
         if any {

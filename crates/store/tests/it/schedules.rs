@@ -242,7 +242,7 @@ async fn due_in_their_order(bench: Bench) {
             .map(|(id, kept)| (kept.as_ref().unwrap().schedule.id == *id).then_some(*id).unwrap())
             .collect::<Vec<_>>()
     };
-    assert_eq!(ids(bench.minutes(1) - SignedDuration::from_micros(1), 9).await, []);
+    assert_eq!(ids(bench.minutes(1) - SignedDuration::from_micros(1), 9).await, [] as [Uuid; 0]);
     assert_eq!(ids(bench.minutes(1), 9).await, [soon.id]);
     assert_eq!(ids(bench.minutes(9), 9).await, [soon.id, late.id]);
     assert_eq!(ids(bench.minutes(9), 1).await, [soon.id]);
@@ -265,10 +265,10 @@ async fn swapped_once(bench: Bench) {
     assert_eq!((after.schedule.next_execution, after.due_at), (Some(next.at), Some(next.due_at)));
     assert_eq!(after.schedule.updated_at, kept.schedule.updated_at, "nobody has changed it");
     // One that was paused or changed meanwhile is not as it was seen.
-    let (stale, now) = (after.clone(), bench.now());
+    let (stale, again, now) = (after.clone(), after.clone(), bench.now());
     write!(bench, tx => pause(tx, &after, "off", now)).unwrap();
     assert!(!write!(bench, tx => advance(tx, &stale, Some(next))).unwrap());
-    assert!(!write!(bench, tx => lock_due(tx, &stale)).unwrap());
+    assert!(!write!(bench, tx => lock_due(tx, &again)).unwrap());
 }
 
 async fn left_to_whoever_has_it(bench: Bench) {

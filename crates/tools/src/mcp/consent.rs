@@ -195,6 +195,7 @@ mod tests {
             confirm: Confirm::Destructive,
             servers: None,
             supervisor: None,
+            scheduler: None,
         };
         Asker { user: User::local(TimeZone::UTC), tools, span: tracing::Span::none() }
     }

@@ -126,6 +126,11 @@ impl<'a> Client<'a> {
     }
 }
 
+/// What a client that keeps nothing gets for one request.
+pub(crate) async fn ask(server: &Server, token: Option<&str>, method: &str, params: Value) -> Value {
+    Client::modern(server, token).ask(method, params).await
+}
+
 /// The code of a tool's failure.
 #[track_caller]
 fn code(result: &Value) -> &str {

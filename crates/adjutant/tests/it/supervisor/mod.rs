@@ -5,6 +5,7 @@ mod assistant;
 mod permissions;
 mod restart;
 mod runs;
+mod schedules;
 mod secrets;
 mod sessions;
 
