@@ -24,8 +24,6 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How often the outbox is looked at although nothing was committed here: what other nodes do is not heard of.
 const LOOK_SHARED: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(10);
-/// Commits are looked at together.
-const BREATH: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let store = &notifier.0.store;
@@ -52,7 +50,7 @@ pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
             () = notifier.0.deliver.notified() => {}
             Some(ended) = at_work.tasks.join_next() => at_work.ended(ended.ok()),
             () = tokio::time::sleep(next) => {}
-            _ = commits.changed() => tokio::time::sleep(BREATH).await,
+            _ = commits.changed() => tokio::time::sleep(notifier.breath()).await,
         }
     }
     let last = async { while at_work.tasks.join_next().await.is_some() {} };

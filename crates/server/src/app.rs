@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use assistant::Models;
 use model::Clock;
+use notify::Notifier;
 use secrecy::ExposeSecret;
 use store::Store;
 use supervisor::Supervisor;
@@ -27,6 +28,7 @@ pub struct App(Arc<Inner>);
 
 struct Inner {
     supervisor: Supervisor,
+    notifier: Notifier,
     turns: Turns,
     tasks: TaskTracker,
     metrics: Metrics,
@@ -85,8 +87,10 @@ impl App {
         let in_force = InForce::new(settings, equipment.into(), &supervisor, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
+        let notifier = Notifier::new(supervisor.store().clone(), supervisor.clock().clone());
         Self(Arc::new(Inner {
             supervisor,
+            notifier,
             turns: Turns::default(),
             tasks: TaskTracker::new(),
             metrics: Metrics::default(),
@@ -109,6 +113,11 @@ impl App {
     /// What runs agents, whoever asks.
     pub fn supervisor(&self) -> &Supervisor {
         &self.0.supervisor
+    }
+
+    /// What tells users without being asked.
+    pub fn notifier(&self) -> &Notifier {
+        &self.0.notifier
     }
 
     /// Work that goes on without the request that began it.

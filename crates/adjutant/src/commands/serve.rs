@@ -49,6 +49,10 @@ async fn serve(
     greet(config, &url)?;
     tracing::info!(event = "server_started", address = url, database = app.store().kind());
     app.supervisor().work().await.context("failed to begin to run agents")?;
+    let notifying = tokio::spawn({
+        let app = app.clone();
+        async move { app.notifier().run(app.stopping()).await }
+    });
     let mut server = tokio::spawn(server::serve::serve(app.clone(), listener));
     loop {
         tokio::select! {
@@ -68,6 +72,7 @@ async fn serve(
         () = signals.stop() => Err(Exit::new(Code::Interrupted, "stopped without waiting").into()),
     };
     app.supervisor().stop().await;
+    let _ = notifying.await;
     outside.stop().await;
     stopped
 }
@@ -135,6 +140,7 @@ fn reload(global: &Global, listen: Option<&str>, old: &Config, app: &App, outsid
             };
             outside.servers().replace(new.mcp_servers);
             app.supervisor().reload(new.agents, new.admission);
+            app.notifier().reload(new.notify);
             app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, equipment);
             tracing::info!(event = "configuration_reloaded");
         }
@@ -161,6 +167,11 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
         (_, servers) => output::say(&format!("  tools      our own, and those of {servers}"))?,
     }
     greet_agents(config)?;
+    let channels: Vec<_> = config.notify.channels.iter().map(|channel| channel.name.as_str()).collect();
+    match channels.join(", ") {
+        none if none.is_empty() => output::say("  notify     in the product only: no [[notify]] is configured")?,
+        channels => output::say(&format!("  notify     in the product, and by {channels}"))?,
+    }
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),
         None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),

@@ -9,6 +9,7 @@ use toml::de::{DeString, DeValue};
 
 use super::layers::Origin;
 use super::read::Reader;
+use super::tables::{Table, tables};
 use super::{Mistake, Variables};
 
 pub(crate) const SECTION: &str = "agents";
@@ -30,24 +31,12 @@ pub(crate) fn collect(
     at: &dyn Fn(usize) -> Origin,
     mistakes: &mut Vec<Mistake>,
 ) -> Vec<Entry> {
-    let wrong = "every agent is an [[agents]] of its own, with an id";
-    let DeValue::Array(tables) = content.get_ref() else {
-        mistakes.push(Mistake { origin: at(section.span().start), message: wrong.to_owned() });
-        return Vec::new();
-    };
+    let about = (SECTION, &["id", "name"][..], "every agent is an [[agents]] of its own, with an id");
     let mut entries = Vec::new();
-    for (index, table) in tables.iter().enumerate() {
-        let origin = at(table.span().start);
-        let DeValue::Table(keys) = table.get_ref() else {
-            mistakes.push(Mistake { origin, message: wrong.to_owned() });
-            continue;
-        };
-        let mut entry =
-            Entry { origin, title: format!("{SECTION}[{}]", index + 1), fields: Map::new(), origins: BTreeMap::new() };
-        for (name, value) in keys {
-            let origin = at(name.span().start);
-            let name = name.get_ref().to_string();
-            match to_json(value.get_ref()) {
+    for Table { origin, title, keys } in tables(about, section, content, at, mistakes) {
+        let mut entry = Entry { origin, title, fields: Map::new(), origins: BTreeMap::new() };
+        for (name, value, origin) in keys {
+            match to_json(value) {
                 Some(value) => drop(entry.fields.insert(name.clone(), value)),
                 None => {
                     let message = format!("{}.{name} has a value that is none for an agent", entry.title);
@@ -55,9 +44,6 @@ pub(crate) fn collect(
                 }
             }
             entry.origins.insert(name, origin);
-        }
-        if let Some(id) = entry.fields.get("id").or(entry.fields.get("name")).and_then(Value::as_str) {
-            entry.title = format!("{SECTION}[{id}]");
         }
         entries.push(entry);
     }

@@ -2,6 +2,7 @@
 
 mod mcp_servers;
 mod models;
+mod notify;
 
 use std::ffi::OsString;
 
