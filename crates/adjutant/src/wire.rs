@@ -69,6 +69,7 @@ pub(crate) async fn app(config: &Config, settings: server::Settings, equipment: 
     });
     supervisor.refresh().await?;
     let app = App::new(supervisor, settings, equipment);
+    app.notifier().reload(config.notify.clone());
     app.refresh_revocations().await?;
     Ok(app)
 }

@@ -49,6 +49,15 @@ impl Channel {
         (self.kinds.is_empty() || self.kinds.contains(&kind)) && (self.users.is_empty() || self.users.contains(&owner))
     }
 
+    /// Whether a delivery could be made, as far as that can be said without making one.
+    pub async fn check(&self) -> Result<String, String> {
+        match &self.way {
+            Way::Webhook(webhook) => webhook.check().await,
+            Way::Command(program) => program.check(),
+            Way::Email(mail) => mail.check().await,
+        }
+    }
+
     /// How long a delivery may take.
     pub(crate) fn limit(&self) -> Duration {
         match &self.way {

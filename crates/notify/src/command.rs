@@ -47,6 +47,21 @@ impl Program {
         Self { command: command.to_owned(), args, limit: LIMIT }
     }
 
+    /// Looks for the program where it would be found.
+    pub(crate) fn check(&self) -> Result<String, String> {
+        let is_there = |path: std::path::PathBuf| path.is_file();
+        let found = if self.command.contains('/') {
+            is_there(self.command.clone().into())
+        } else {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|dir| is_there(dir.join(&self.command)))
+        };
+        match found {
+            true => Ok("the program is there; it was not started".to_owned()),
+            false => Err(format!("there is no program {}", self.command)),
+        }
+    }
+
     pub(crate) async fn deliver(&self, delivery: &Claimed) -> Result<(), Failure> {
         let mut command = Command::new(&self.command);
         command.args(&self.args).env_clear().envs(passed_on()).envs(variables(delivery)).process_group(0);

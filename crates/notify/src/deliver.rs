@@ -24,16 +24,13 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How often the outbox is looked at although nothing was committed here: what other nodes do is not heard of.
 const LOOK_SHARED: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(10);
-/// Commits are looked at together.
-const BREATH: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let store = &notifier.0.store;
-    if !store.is_shared() {
-        let now = notifier.0.clock.now();
-        if let Err(error) = store.write(move |conn| Box::pin(outbox::release(conn, now))).await {
-            tracing::warn!(error = %error, "what was to be delivered waits for its time");
-        }
+    if !store.is_shared()
+        && let Err(error) = take_over(notifier).await
+    {
+        tracing::warn!(error = %error, "what was to be delivered waits for its time");
     }
     let mut commits = store.commits();
     let mut at_work = AtWork::default();
@@ -52,11 +49,20 @@ pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
             () = notifier.0.deliver.notified() => {}
             Some(ended) = at_work.tasks.join_next() => at_work.ended(ended.ok()),
             () = tokio::time::sleep(next) => {}
-            _ = commits.changed() => tokio::time::sleep(BREATH).await,
+            _ = commits.changed() => tokio::time::sleep(notifier.breath()).await,
         }
     }
     let last = async { while at_work.tasks.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(GRACE, last).await;
+}
+
+/// Where nobody else can be at work, what a process before this one had claimed is not waited for.
+async fn take_over(notifier: &Notifier) -> store::Result<()> {
+    let (store, now) = (&notifier.0.store, notifier.0.clock.now());
+    if !outbox::is_empty(&mut store.reader().await?).await? {
+        store.write(move |conn| Box::pin(outbox::release(conn, now))).await?;
+    }
+    Ok(())
 }
 
 /// Deliveries under way, counted by channel.

@@ -67,6 +67,20 @@ impl Mail {
         if to.is_empty() { Err("must have at least one address".to_owned()) } else { Ok(Self { smtp, to }) }
     }
 
+    /// Who gets it.
+    pub fn to(&self) -> String {
+        self.to.iter().map(|to| to.email.to_string()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Greets the server, and shows it the password.
+    pub(crate) async fn check(&self) -> Result<String, String> {
+        match self.smtp.transport.test_connection().await {
+            Ok(true) => Ok("the server answers; nothing was sent".to_owned()),
+            Ok(false) => Err("the server does not answer as it should".to_owned()),
+            Err(error) => Err(says(&error)),
+        }
+    }
+
     pub(crate) async fn deliver(&self, delivery: &Claimed, now: Timestamp) -> Result<(), Failure> {
         let message = self.message(delivery, now).map_err(Failure::for_good)?;
         let sent = tokio::time::timeout(LIMIT, self.smtp.transport.send(message)).await;

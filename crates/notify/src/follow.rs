@@ -15,8 +15,6 @@ use crate::Notifier;
 const AT_ONCE: i64 = 100;
 /// How often the table is looked at where other nodes write.
 const LOOK: Duration = Duration::from_millis(500);
-/// Commits are looked at together.
-const BREATH: Duration = Duration::from_millis(20);
 /// How far back news are looked for: more than the clocks of nodes may differ.
 const WINDOW: Duration = Duration::from_secs(60);
 /// A follower looks by itself now and then: what woke it may have been missed.
@@ -81,7 +79,7 @@ pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => break,
             () = tokio::time::sleep(longest) => {}
-            _ = commits.changed() => tokio::time::sleep(BREATH).await,
+            _ = commits.changed() => tokio::time::sleep(notifier.breath()).await,
         }
     }
 }

@@ -190,6 +190,12 @@ impl Notifier {
         add(lock(&self.0.counts.deliveries).entry(channel.to_owned()).or_default());
     }
 
+    /// How long commits are gathered before they are looked at: whoever writes much must not be slowed down by those who
+    /// look. Each look is a few questions to the database, and a shared one is further away.
+    fn breath(&self) -> Duration {
+        Duration::from_millis(if self.0.store.is_shared() { 100 } else { 20 })
+    }
+
     /// How long to wait for a time, at most so long: a clock may be set, and a machine may sleep.
     fn until(&self, at: Option<Timestamp>, most: Duration) -> Duration {
         let left = at.map(|at| at.duration_since(self.0.clock.now()));

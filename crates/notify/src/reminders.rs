@@ -21,8 +21,6 @@ const LOOK_SHARED: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(5);
 /// After a failure.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Commits are looked at together.
-const BREATH: Duration = Duration::from_millis(20);
 
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let store = &notifier.0.store;
@@ -41,7 +39,7 @@ pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
             () = shutdown.cancelled() => break,
             () = notifier.0.remind.notified() => {}
             () = tokio::time::sleep(wait) => {}
-            _ = commits.changed() => tokio::time::sleep(BREATH).await,
+            _ = commits.changed() => tokio::time::sleep(notifier.breath()).await,
         }
     }
 }
@@ -57,13 +55,14 @@ pub(crate) async fn round(notifier: &Notifier) -> store::Result<Option<Timestamp
     loop {
         let mut reader = notifier.0.store.reader().await?;
         let now = notifier.0.clock.now();
+        let times = [reminders::next(&mut reader).await?, due::next(&mut reader).await?];
+        let next = times.into_iter().flatten().min();
+        if next.is_none_or(|next| next > now) {
+            return Ok(next);
+        }
         let mut come: Vec<_> =
             reminders::due(&mut reader, now, AT_ONCE).await?.into_iter().map(Come::Reminder).collect();
         come.extend(due::due(&mut reader, now, AT_ONCE).await?.into_iter().map(Come::Task));
-        if come.is_empty() {
-            let times = [reminders::next(&mut reader).await?, due::next(&mut reader).await?];
-            return Ok(times.into_iter().flatten().min());
-        }
         drop(reader);
         let mut fired = futures::stream::iter(come).map(|come| fire(notifier, come, now)).buffer_unordered(TOGETHER);
         let mut failed = None;

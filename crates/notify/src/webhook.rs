@@ -69,6 +69,18 @@ impl Webhook {
         format!("{}{port}", self.url.host_str().unwrap_or_default())
     }
 
+    /// Looks the name up, and at what it finds.
+    pub(crate) async fn check(&self) -> Result<String, String> {
+        let (host, port) = (self.url.host_str().unwrap_or_default(), self.url.port_or_known_default().unwrap_or(443));
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let found = tokio::net::lookup_host((host, port)).await;
+        let mut found = found.map_err(|error| format!("its name cannot be looked up: {error}"))?;
+        match self.allow_private || found.any(|address| is_public(address.ip())) {
+            true => Ok("its name is known; nothing was sent".to_owned()),
+            false => Err(Refused.to_string()),
+        }
+    }
+
     pub(crate) async fn deliver(&self, delivery: &Claimed, now: Timestamp) -> Result<(), Failure> {
         let timestamp = now.as_second().to_string();
         let mut request = self

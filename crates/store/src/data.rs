@@ -15,7 +15,7 @@ use crate::conn::{Conn, args};
 use crate::executions::Whose;
 use crate::page::{Cursor, Page};
 use crate::undo::Step;
-use crate::{Result, conversations, executions, reminders, tasks};
+use crate::{Result, conversations, due, executions, reminders, tasks};
 
 /// A conversation with everything said in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,11 +31,16 @@ pub struct Imported {
     pub skipped: usize,
 }
 
-/// Adds tasks with their ids and times; one whose id the user has already is left alone.
-pub async fn import_tasks(conn: &mut Conn, step: &mut Step, list: &[Task]) -> Result<Imported> {
+/// Adds tasks with their ids and times; one whose id the user has already is left alone. Nobody is told that one of them
+/// was due once.
+pub async fn import_tasks(conn: &mut Conn, step: &mut Step, list: &[Task], now: Timestamp) -> Result<Imported> {
     let mut imported = Imported::default();
     for task in list {
-        imported.count(tasks::add_if_new(conn, step, task).await?);
+        let added = tasks::add_if_new(conn, step, task).await?;
+        imported.count(added);
+        if added && task.due_date.and_then(|due| due.moment()).is_some_and(|at| at <= now) {
+            due::pass_over(conn, step.owner(), task.id).await?;
+        }
     }
     Ok(imported)
 }

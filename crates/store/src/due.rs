@@ -61,6 +61,11 @@ pub async fn take(conn: &mut Conn, due: &Due) -> Result<Option<Task>> {
     tasks::select(conn, due.owner, due.task_id, false).await
 }
 
+/// The owner is not told when this one is due.
+pub(crate) async fn pass_over(conn: &mut Conn, owner: UserId, task: Uuid) -> Result<()> {
+    conn.run(("UPDATE tasks SET due_told = due_at WHERE owner = $1 AND id = $2", args![owner, task])).await.map(drop)
+}
+
 /// Nobody is told any more of what was due before the last change: for rows of a schema that did not know.
 pub(crate) async fn forget(conn: &mut Conn) -> Result<()> {
     let sql = "UPDATE tasks SET due_told = due_at WHERE due_at <= (SELECT MAX(updated_at) FROM tasks)";

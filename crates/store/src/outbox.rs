@@ -88,6 +88,11 @@ pub async fn next(conn: &mut Conn, channel: &str) -> Result<Option<Timestamp>> {
     conn.first((sql, args![channel])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
+/// Whether anything at all is to be delivered.
+pub async fn is_empty(conn: &mut Conn) -> Result<bool> {
+    Ok(conn.first(("SELECT 1 FROM deliveries WHERE ended_at IS NULL LIMIT 1", [])).await?.is_none())
+}
+
 /// Nobody else can be at work: what is claimed or waits for another try can be claimed now.
 pub async fn release(conn: &mut Conn, now: Timestamp) -> Result<u64> {
     let sql = "UPDATE deliveries SET next_at = $1 WHERE ended_at IS NULL AND next_at > $1";

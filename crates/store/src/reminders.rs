@@ -38,6 +38,12 @@ pub async fn create(conn: &mut Conn, step: &mut Step, reminder: &Reminder, now: 
     Ok(task)
 }
 
+pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Reminder> {
+    let mut select = Statement::default();
+    select.push("SELECT ").push(COLUMNS).push(" FROM reminders WHERE owner = ").bind(owner).push(" AND id = ").bind(id);
+    conn.first(select).await?.as_ref().map(read).transpose()?.ok_or(Error::NotFound)
+}
+
 /// Removes a reminder for good.
 pub async fn delete(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<()> {
     match remove(conn, owner, &id.to_string()).await? {

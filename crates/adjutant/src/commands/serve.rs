@@ -100,6 +100,10 @@ async fn serve(
             Some(tokio::spawn(async move { scheduler.run(stopping).await }))
         }
     };
+    let notifying = tokio::spawn({
+        let app = app.clone();
+        async move { app.notifier().run(app.stopping()).await }
+    });
     let mut server = tokio::spawn({
         let app = app.clone();
         async move {
@@ -131,6 +135,7 @@ async fn serve(
         schedules.await.context("the scheduler failed")?;
     }
     app.supervisor().stop().await;
+    let _ = notifying.await;
     outside.stop().await;
     stopped
 }
@@ -215,6 +220,7 @@ async fn reload(
             if let Err(error) = wire::sync(app, new.schedules).await {
                 tracing::error!(event = "schedules_not_synced", error = %error);
             }
+            app.notifier().reload(new.notify);
             app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, equipment);
             tracing::info!(event = "configuration_reloaded");
         }
@@ -253,6 +259,11 @@ fn greet(config: &Config, role: Role, url: Option<&str>) -> anyhow::Result<()> {
     match role {
         Role::Serve => output::say("  agents     run by other nodes: this one was started with --no-work")?,
         Role::Both | Role::Work => greet_agents(config)?,
+    }
+    let channels: Vec<_> = config.notify.channels.iter().map(|channel| channel.name.as_str()).collect();
+    match channels.join(", ") {
+        none if none.is_empty() => output::say("  notify     in the product only: no [[notify]] is configured")?,
+        channels => output::say(&format!("  notify     in the product, and by {channels}"))?,
     }
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),

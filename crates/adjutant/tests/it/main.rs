@@ -20,6 +20,7 @@ mod mcp;
 mod models;
 mod nodes;
 mod operation;
+mod reminders;
 mod roles;
 mod schedules;
 mod supervisor;

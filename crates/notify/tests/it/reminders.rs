@@ -167,7 +167,7 @@ async fn a_reminder_at_the_due_moment_is_one_notification() {
 
 #[tokio::test]
 async fn many_nodes_fire_each_once() {
-    // TASK-4, OPS-1: no leader; whoever is first tells
+    // TASK-4, OPS-5: no leader; whoever is first tells
     let bench = Bench::postgres().await;
     for n in 0..150 {
         let due = (n % 3 == 0).then(|| "2026-01-10T12:31:00Z".to_owned());

@@ -213,7 +213,7 @@ pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Probl
         .carry_out("data", move |conn| {
             Box::pin(async move {
                 let mut step = Step::begin(conn, owner).await?;
-                let tasks = store::data::import_tasks(conn, &mut step, &tasks).await?;
+                let tasks = store::data::import_tasks(conn, &mut step, &tasks, now).await?;
                 let reminders = store::data::import_reminders(conn, owner, &reminders, now).await?;
                 let conversations = store::data::import_conversations(conn, owner, &dialogues).await?;
                 let (tasks, reminders, conversations) = (tasks.into(), reminders.into(), conversations.into());

@@ -7,7 +7,7 @@ use model::reminder;
 use model::task::{Draft, Limits, Patch, Task};
 use store::due::{Due, due, next, take};
 use store::undo::undo;
-use store::{reminders, tasks};
+use store::{data, reminders, tasks};
 
 use crate::{Bench, on_both, write};
 
@@ -97,6 +97,19 @@ async fn what_is_past_is_not_told(bench: Bench) {
     let task = task_due(&bench, "2026-01-10T15:00:00Z").await;
     change(&bench, &task, due_at("2026-01-10T12:30:00Z")).await;
     assert_eq!(now_due(&bench).await, []);
+    // Written down in time, but elsewhere: it may have been told there.
+    let draft = |at: &str| bench.draft(Draft { title: "moved".into(), due_date: Some(at.into()), ..Draft::default() });
+    let (old, ahead) = (draft("2026-01-10T13:30:00Z"), draft("2026-01-10T15:30:00Z"));
+    bench.clock.advance(Duration::from_secs(3600));
+    let (list, now) = (vec![old, ahead], bench.now());
+    let imported = bench
+        .change(bench.alice, move |tx, step| Box::pin(async move { data::import_tasks(tx, step, &list, now).await }));
+    assert_eq!(imported.await.unwrap().added, 2);
+    bench.clock.advance(Duration::from_secs(7200));
+    assert_eq!(
+        now_due(&bench).await.iter().map(|due| due.at.to_string()).collect::<Vec<_>>(),
+        ["2026-01-10T15:30:00Z"]
+    );
 }
 
 async fn a_reminder_says_it_already(bench: Bench) {

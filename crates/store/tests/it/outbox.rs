@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use store::data;
-use store::outbox::{Claimed, New, Standing, add, again, claim, done, give_up, next, standing};
+use store::outbox::{Claimed, New, Standing, add, again, claim, done, give_up, is_empty, next, release, standing};
 use uuid::Uuid;
 
 use crate::{Bench, on_both, write};
@@ -65,7 +65,18 @@ async fn a_claim_is_ones_own_until_it_ends(bench: Bench) {
     let holder = second.clone();
     assert!(write!(bench, tx => done(tx, &holder, now)).unwrap());
     assert!(!write!(bench, tx => done(tx, &second, now)).unwrap(), "once");
-    assert_eq!(take(&bench, "b", 9).await[0].id, ids[2]);
+    let mut last = take(&bench, "b", 9).await;
+    assert_eq!(last[0].id, ids[2]);
+    // Whoever is alone need not wait for the end of a claim.
+    assert_eq!(write!(bench, tx => release(tx, now)).unwrap(), 1);
+    last.extend(take(&bench, "b", 9).await);
+    assert_eq!((last[1].id, last[1].attempts), (ids[2], 2));
+    last.extend(take(&bench, "a", 9).await);
+    for claimed in last.split_off(1) {
+        assert!(!is_empty(&mut bench.store.reader().await.unwrap()).await.unwrap());
+        assert!(write!(bench, tx => done(tx, &claimed, now)).unwrap());
+    }
+    assert!(is_empty(&mut bench.store.reader().await.unwrap()).await.unwrap());
 }
 
 async fn tried_again_when_it_is_time(bench: Bench) {

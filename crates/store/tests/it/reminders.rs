@@ -225,6 +225,8 @@ async fn removed_by_its_owner(bench: Bench) {
     }
     let id = wanted.id;
     assert!(matches!(write!(bench, tx => reminders::delete(tx, bob, id)), Err(Error::NotFound)));
+    assert_eq!(reminders::get(&mut reader, alice, id).await.unwrap(), wanted);
+    assert!(matches!(reminders::get(&mut reader, bob, id).await, Err(Error::NotFound)));
     write!(bench, tx => reminders::delete(tx, alice, id)).unwrap();
     assert!(matches!(write!(bench, tx => reminders::delete(tx, alice, id)), Err(Error::NotFound)));
     assert_eq!(listed(&bench, alice).await, []);
