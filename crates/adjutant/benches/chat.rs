@@ -255,16 +255,7 @@ async fn idle_memory() {
     let location = Location::Sqlite(dir.path().join("idle.db"));
     let store = Store::open(&location, Durability::Full).await.unwrap();
     let settings = server::Settings { request_timeout: Duration::from_secs(600), ..server::Settings::default() };
-    let supervisor = supervisor::Supervisor::new(supervisor::Options {
-        store,
-        clock: Clock::system(),
-        data_dir: dir.path().to_owned(),
-        variables: Arc::new(|_| None),
-        admission: supervisor::Admission::default(),
-        agents: Vec::new(),
-        built_in: Vec::new(),
-        guardian: supervisor::guardian::Options::default(),
-    });
+    let supervisor = supervisor::Supervisor::new(supervisor::Options::new(store, Clock::system(), dir.path()));
     let app = server::App::new(supervisor, settings, Models::new(Arc::new(Slow), []));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();

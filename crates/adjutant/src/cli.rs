@@ -1,6 +1,7 @@
 //! The command line: every command and flag, with the words of its help.
 
 mod agents;
+mod reminders;
 mod schedules;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agents::{Agents, Executions, NewAgent, Run};
+pub(crate) use reminders::{Notifications, Reminders};
 pub(crate) use schedules::{Schedules, Timing};
 
 /// Runs AI agents for people: tasks and reminders in plain language, command-line agents under supervision.
@@ -52,6 +54,15 @@ pub(crate) enum Command {
         /// Address and port [default: 127.0.0.1:7717]
         #[arg(long, value_name = "ADDR")]
         listen: Option<String>,
+        /// Leave agents to the nodes that run `adjutant work`; needs PostgreSQL
+        #[arg(long)]
+        no_work: bool,
+    },
+    /// Run agents for the servers on the same PostgreSQL database
+    Work {
+        /// Address and port to tell there how it is, at /health [default: none]
+        #[arg(long, value_name = "ADDR")]
+        listen: Option<String>,
     },
     /// Talk to the assistant
     Chat {
@@ -64,6 +75,11 @@ pub(crate) enum Command {
     /// Tasks from the shell
     #[command(subcommand)]
     Tasks(Tasks),
+    /// Reminders of tasks
+    #[command(subcommand)]
+    Reminders(Reminders),
+    /// Show what you were told, or follow it
+    Notifications(Notifications),
     /// Agents: what can be run, and how
     #[command(subcommand)]
     Agents(Agents),

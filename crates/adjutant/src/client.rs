@@ -12,6 +12,7 @@ use axum::body::{Body, Bytes};
 use axum::http::request::Builder;
 use axum::http::{Request, header};
 use http_body_util::BodyExt;
+use notify::Notifier;
 use reqwest::Method;
 use serde_json::Value;
 use server::App;
@@ -76,6 +77,11 @@ impl EventStream {
             }
         }
         Ok(self.ready.pop_front())
+    }
+
+    /// Behind which event the stream can be taken up again.
+    pub(crate) fn last_id(&self) -> Option<String> {
+        self.events.last_id.clone()
     }
 }
 
@@ -158,6 +164,14 @@ impl Client {
         match &self.door {
             Door::Remote { .. } => None,
             Door::Here { app, .. } => Some(app.supervisor()),
+        }
+    }
+
+    /// Who tells of reminders where no server does.
+    pub(crate) fn notifier(&self) -> Option<&Notifier> {
+        match &self.door {
+            Door::Remote { .. } => None,
+            Door::Here { app, .. } => Some(app.notifier()),
         }
     }
 

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command};
+use commands::serve::Role;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -42,7 +43,11 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<()> {
     let Cli { global, command } = cli;
     match command {
-        Command::Serve { listen } => commands::serve::run(&global, listen.as_deref()),
+        Command::Serve { listen, no_work } => {
+            let role = if no_work { Role::Serve } else { Role::Both };
+            commands::serve::run(&global, listen.as_deref(), role)
+        }
+        Command::Work { listen } => commands::serve::run(&global, listen.as_deref(), Role::Work),
         Command::Config(command) => commands::config::run(&global, &command),
         Command::Chat { message, conversation } => commands::chat::run(&global, message, conversation.as_deref()),
         Command::Run(order) => commands::run::run(&global, &order),

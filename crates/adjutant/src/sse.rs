@@ -17,6 +17,8 @@ pub(crate) struct Events {
     name: Option<String>,
     data: Option<String>,
     id: Option<String>,
+    /// The last id that was said, with an event or without one.
+    pub(crate) last_id: Option<String>,
 }
 
 impl Events {
@@ -44,7 +46,10 @@ impl Events {
         match field {
             "event" => self.name = Some(value.to_owned()),
             "data" => self.add(value),
-            "id" => self.id = Some(value.to_owned()),
+            "id" => {
+                self.id = Some(value.to_owned());
+                self.last_id = Some(value.to_owned());
+            }
             _ => {}
         }
         None
@@ -78,6 +83,7 @@ mod tests {
             let mut events = Events::default();
             let found: Vec<_> = stream.as_bytes().chunks(size).flat_map(|chunk| events.take(chunk)).collect();
             assert_eq!(found, expected, "in pieces of {size}");
+            assert_eq!(events.last_id.as_deref(), Some("7"));
         }
     }
 }

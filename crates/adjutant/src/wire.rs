@@ -62,17 +62,14 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
 pub(crate) async fn app(config: &Config, settings: server::Settings, equipment: Equipment) -> anyhow::Result<App> {
     let store = Store::open(&config.location(), config.durability).await.context("failed to open the database")?;
     let supervisor = Supervisor::new(supervisor::Options {
-        store,
-        clock: Clock::system(),
-        data_dir: config.data_dir.clone(),
         variables: Arc::new(|name| std::env::var(name).ok()),
         admission: config.admission.clone(),
         agents: config.agents.clone(),
-        built_in: Vec::new(),
-        guardian: supervisor::guardian::Options::default(),
+        ..supervisor::Options::new(store, Clock::system(), &config.data_dir)
     });
     supervisor.refresh().await?;
     let app = App::new(supervisor, settings, equipment);
+    app.notifier().reload(config.notify.clone());
     app.refresh_revocations().await?;
     Ok(app)
 }

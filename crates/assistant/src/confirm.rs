@@ -26,7 +26,8 @@ pub(crate) fn read(context: &AgentContext, message: &str) -> Reply {
     // A caller that keeps the conversation itself may have kept its words only.
     let last = context.history.last().filter(|message| message.role == Role::Assistant);
     let Some(last) = last else { return Reply::Other };
-    if is_phrase(message, YES_DELETE)
+    if !context.kept
+        && is_phrase(message, YES_DELETE)
         && let Some(title) = wording::read_confirm(&last.content)
     {
         return Reply::OfTitle(title);

@@ -16,6 +16,9 @@ pub struct AgentContext {
     pub history: Vec<Message>,
     /// What waits for the user's confirmation: what the last message of the assistant asked about.
     pub held: Option<Held>,
+    /// Whether the conversation is kept here: what waits stands beside its messages then, and the words of a message,
+    /// which may be an agent's, bring nothing about.
+    pub kept: bool,
 }
 
 impl AgentContext {
@@ -23,7 +26,12 @@ impl AgentContext {
     pub fn new(user: User, history: Vec<Message>) -> Self {
         let last = history.last().filter(|message| message.role == Role::Assistant);
         let held = last.and_then(|message| message.pending.clone()).and_then(Held::from_outside);
-        Self { user, history, held }
+        Self { user, history, held, kept: false }
+    }
+
+    /// Of a conversation that is kept here.
+    pub fn kept(user: User, history: Vec<Message>) -> Self {
+        Self { kept: true, ..Self::new(user, history) }
     }
 
     /// Takes what the caller says is pending, unless the conversation has gone on since it was asked about.

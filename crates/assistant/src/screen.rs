@@ -24,6 +24,8 @@ pub(crate) struct Screen {
     hidden_lines: usize,
     line: Line,
     full: bool,
+    /// Whether words of some line did not pass.
+    cut: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -61,6 +63,11 @@ impl Screen {
     /// Whether nothing that comes now can go out: the model need not go on.
     pub(crate) fn is_full(&self) -> bool {
         self.full
+    }
+
+    /// Whether more was said than went out, ids not counted.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut || self.full
     }
 
     /// Everything that went out.
@@ -121,11 +128,13 @@ impl Screen {
             self.list_lines += 1;
             if self.list_lines > LIST_LINES {
                 self.hidden_lines += 1;
+                self.cut = true;
                 Line::Hidden
             } else {
                 Line::Item
             }
         } else if is_machine_talk(line) {
+            self.cut = true;
             Line::Hidden
         } else {
             Line::Prose

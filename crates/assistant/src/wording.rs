@@ -338,6 +338,10 @@ pub(crate) fn out_of_scope() -> String {
     format!("I'm afraid I can't help with that. {}", capabilities())
 }
 
+pub fn stopped() -> &'static str {
+    "I was stopped before I had finished."
+}
+
 /// S1's system error.
 pub fn trouble() -> &'static str {
     "I'm having a bit of trouble right now. Please try again."

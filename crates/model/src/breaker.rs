@@ -140,6 +140,11 @@ impl Breaker {
         self.inner().now.clone()
     }
 
+    /// What was said of the last failure, until it works again.
+    pub fn last_error(&self) -> Option<String> {
+        self.inner().last_error.clone()
+    }
+
     /// Whether it is not asked at all for now.
     pub fn is_open(&self) -> bool {
         let inner = self.inner();

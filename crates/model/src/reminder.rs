@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::clock::from_micros;
 use crate::due::Due;
 use crate::invalid::Checks;
 use crate::{Clock, Invalid, User};
@@ -61,6 +62,30 @@ impl Reminder {
         checks.take(in_range("repeat_interval_minutes", self.repeat_interval_minutes, MAX_INTERVAL_MINUTES));
         checks.take(in_range("repeat_count", self.repeat_count, MAX_COUNT));
         checks.finish(Some(self))
+    }
+
+    /// When it speaks up next, if it does. One that never did does so however late it is.
+    pub fn next_at(&self, now: Timestamp) -> Timestamp {
+        if self.fired_count == 0 { self.remind_at } else { self.next_after(now).unwrap_or(self.remind_at) }
+    }
+
+    /// Counts a firing; gives the time of the next one. Those that were missed meanwhile are not made up for, nor counted.
+    pub fn fire(&mut self, now: Timestamp) -> Option<Timestamp> {
+        self.fired_count += 1;
+        let enough = self.repeat_count.is_some_and(|count| self.fired_count >= count);
+        let next = self.next_after(now).filter(|_| !enough);
+        if next.is_none() {
+            self.status = Status::Done;
+        }
+        next
+    }
+
+    /// The first time of its rhythm after `now`: it goes on from `remind_at`, however late a firing was.
+    fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
+        let every = self.repeat_interval_minutes?.checked_mul(60_000_000).filter(|every| *every > 0)?;
+        let first = self.remind_at.as_microsecond();
+        let steps = now.as_microsecond().saturating_sub(first).div_euclid(every).saturating_add(1).max(1);
+        Some(from_micros(first.saturating_add(steps.saturating_mul(every))))
     }
 }
 
@@ -140,6 +165,31 @@ mod tests {
         let clock = Clock::manual("2026-01-10T12:00:00Z".parse().unwrap());
         let user = User::local(TimeZone::get("Europe/Berlin").unwrap());
         draft.check(&clock, &user).map_err(|e| e.violations.into_iter().map(|v| v.field).collect())
+    }
+
+    fn at(time: &str) -> Timestamp {
+        format!("2026-01-10T{time}Z").parse().unwrap()
+    }
+
+    #[test]
+    fn it_keeps_its_rhythm_and_its_count() {
+        // TASK-4
+        let mut reminder = check("2026-01-10T12:30:00Z", Some(15), Some(3)).unwrap();
+        assert_eq!(reminder.next_at(at("18:00:00")), at("12:30:00"), "late is not never");
+        assert_eq!(reminder.fire(at("12:30:01")), Some(at("12:45:00")));
+        assert_eq!(reminder.fire(at("13:00:00")), Some(at("13:15:00")), "very late: one was missed, the next is ahead");
+        assert_eq!(reminder.next_at(at("13:20:00")), at("13:30:00"));
+        assert_eq!((reminder.fire(at("13:15:00")), reminder.fired_count, reminder.status), (None, 3, Status::Done));
+
+        let mut endless = check("2026-01-10T12:30:00Z", Some(1440), None).unwrap();
+        for day in 0..1000_i64 {
+            let now = endless.remind_at + jiff::SignedDuration::from_hours(24 * day);
+            assert_eq!(endless.fire(now), Some(now + jiff::SignedDuration::from_hours(24)));
+        }
+        assert_eq!(endless.fire(at("00:00:00")), Some(at("12:30:00") + jiff::SignedDuration::from_hours(24)));
+
+        let mut once = check("2026-01-10T12:30:00Z", None, None).unwrap();
+        assert_eq!((once.fire(at("12:30:00")), once.status), (None, Status::Done));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! How late runs are, from their time to the decision and to the start of the run, with 100,000 schedules of which 100 are due
 //! in the same instant every second; and what memory that takes.
 //!
-//! `cargo run --release -p scheduler --example lateness -- [SCHEDULES] [SECONDS]`; `BENCH_POSTGRES` for a database there.
+//! `cargo run --release -p scheduler --example lateness -- [SCHEDULES] [SECONDS] [SECONDS TO MAKE THEM]`; `BENCH_POSTGRES` for a
+//! database there.
 //! `examples/with_apscheduler.py` does the same with APScheduler.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for whoever builds this")]
@@ -39,6 +40,7 @@ impl Runner for Noting {
 async fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().unwrap());
     let (count, seconds) = (arguments.next().unwrap_or(100_000), arguments.next().unwrap_or(30));
+    let ahead = arguments.next().unwrap_or(5 + count / 4000);
     let folder = tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| ".".to_owned())).unwrap();
     let location = match std::env::var("BENCH_POSTGRES") {
         Ok(url) => Location::Postgres(url),
@@ -67,7 +69,7 @@ async fn main() {
     println!("{:>8.1} MB with nothing", memory("VmRSS"));
     let filling = std::time::Instant::now();
     // The first come due when all are there.
-    let start = Timestamp::from_second(clock.now().as_second() + 5 + i64::try_from(count / 4000).unwrap()).unwrap();
+    let start = Timestamp::from_second(clock.now().as_second() + i64::try_from(ahead).unwrap()).unwrap();
     let ids = fill(&store, &clock, count, start).await;
     println!("{:>8.1} MB with {count} schedules, made in {:.1} s", memory("VmRSS"), filling.elapsed().as_secs_f64());
     supervisor.work().await.unwrap();

@@ -14,9 +14,8 @@ use crate::start::{Done, Prepared};
 use crate::when::When;
 use crate::{Point, Scheduler};
 
-/// Looked at in one go, and acted upon at the same time: their commits share the wait for the disk.
-const AT_ONCE: i64 = 64;
-const TOGETHER: usize = 16;
+/// Looked at in one go.
+const AT_ONCE: i64 = 128;
 
 /// What came of one look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +36,7 @@ impl Scheduler {
             let full = due.len() as i64 == AT_ONCE;
             let seen = due.len();
             let acted = futures::stream::iter(due.into_iter().map(|(id, kept)| self.act(id, kept, now)));
-            let results: Vec<_> = acted.buffer_unordered(TOGETHER).collect().await;
+            let results: Vec<_> = acted.buffer_unordered(self.together()).collect().await;
             let acted = results.iter().filter(|result| matches!(result, Ok(true))).count();
             all = Fired { seen: all.seen + seen, acted: all.acted + acted };
             failed = results.into_iter().find_map(Result::err).or(failed);

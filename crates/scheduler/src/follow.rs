@@ -13,9 +13,7 @@ use uuid::Uuid;
 use crate::start::{Done, Prepared};
 use crate::{Event, Scheduler};
 
-const AT_ONCE: i64 = 64;
-/// Their commits share the wait for the disk.
-const TOGETHER: usize = 16;
+const AT_ONCE: i64 = 128;
 
 impl Scheduler {
     /// Acts upon every execution of a schedule that has ended; says how many there were.
@@ -31,7 +29,7 @@ impl Scheduler {
                 by_schedule.entry(stored.execution.schedule_id).or_default().push(stored);
             }
             let each = by_schedule.into_values().map(|ended| self.ended_in_order(ended));
-            let results: Vec<_> = futures::stream::iter(each).buffer_unordered(TOGETHER).collect().await;
+            let results: Vec<_> = futures::stream::iter(each).buffer_unordered(self.together()).collect().await;
             if let Some(error) = results.into_iter().find_map(Result::err) {
                 return Err(error);
             }

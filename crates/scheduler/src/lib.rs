@@ -106,6 +106,12 @@ impl Scheduler {
         self.0.supervisor.clock()
     }
 
+    /// How many transactions are under way at once. On SQLite they share one wait for the disk; on PostgreSQL each has a
+    /// connection, and others need some too.
+    fn together(&self) -> usize {
+        if self.store().is_shared() { 8 } else { 128 }
+    }
+
     fn at(&self, point: Point) {
         if let Some(witness) = &self.0.witness {
             witness(point);

@@ -1,10 +1,11 @@
 //! What every handler has at hand: the store, the clock, the settings in force, the keys and the counters.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
 use assistant::Models;
 use model::Clock;
+use notify::Notifier;
 use scheduler::{Scheduler, Silent};
 use secrecy::ExposeSecret;
 use store::Store;
@@ -14,11 +15,12 @@ use tokio_util::task::TaskTracker;
 use tools::Tools;
 use tools::foreign::Servers;
 use tools::mcp::http::Door;
+use understand::Reader;
 
 use crate::Settings;
 use crate::auth::revocations::Revocations;
 use crate::auth::verifier::Verifier;
-use crate::chat::Turns;
+use crate::chat::{Assistant, Turns};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 
@@ -28,6 +30,7 @@ pub struct App(Arc<Inner>);
 
 struct Inner {
     supervisor: Supervisor,
+    notifier: Notifier,
     scheduler: Scheduler,
     turns: Turns,
     tasks: TaskTracker,
@@ -37,6 +40,15 @@ struct Inner {
     in_force: RwLock<Arc<InForce>>,
     started: Instant,
     stopping: CancellationToken,
+}
+
+/// A handle that keeps nothing alive.
+pub(crate) struct Fading(Weak<Inner>);
+
+impl Fading {
+    pub(crate) fn upgrade(&self) -> Option<App> {
+        self.0.upgrade().map(App)
+    }
 }
 
 /// The settings and what is made from them; replaced as a whole when the configuration is read again.
@@ -90,8 +102,10 @@ impl App {
         let in_force = InForce::new(settings, equipment.into(), &scheduler, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
-        Self(Arc::new(Inner {
+        let notifier = Notifier::new(supervisor.store().clone(), supervisor.clock().clone());
+        let app = Self(Arc::new(Inner {
             supervisor,
+            notifier,
             scheduler,
             turns: Turns::default(),
             tasks: TaskTracker::new(),
@@ -101,7 +115,14 @@ impl App {
             in_force: RwLock::new(Arc::new(in_force)),
             started: Instant::now(),
             stopping: CancellationToken::new(),
-        }))
+        }));
+        app.supervisor().build_in(Assistant::agent(), Arc::new(Assistant::of(&app)));
+        app
+    }
+
+    /// For those that the application itself holds on to.
+    pub(crate) fn downgrade(&self) -> Fading {
+        Fading(Arc::downgrade(&self.0))
     }
 
     pub fn store(&self) -> &Store {
@@ -115,6 +136,11 @@ impl App {
     /// What runs agents, whoever asks.
     pub fn supervisor(&self) -> &Supervisor {
         &self.0.supervisor
+    }
+
+    /// What tells users without being asked.
+    pub fn notifier(&self) -> &Notifier {
+        &self.0.notifier
     }
 
     /// What runs agents at the times of their schedules, once it is told to.
@@ -134,6 +160,11 @@ impl App {
     /// What agents can do for a user, under the settings in force.
     pub fn tools(&self) -> Tools {
         self.in_force().tools.clone()
+    }
+
+    /// How dates are read here.
+    pub(crate) fn reader(&self) -> Reader {
+        Reader { numeric: self.in_force().settings.numeric_dates }
     }
 
     /// Puts new settings into force; requests under way end under the old ones.

@@ -40,6 +40,26 @@ struct Dependencies {
     models: Vec<Model>,
     /// The MCP servers whose tools the assistant uses beside our own.
     mcp_servers: Vec<McpServer>,
+    /// The ways by which users are told what they did not ask for.
+    channels: Vec<Channel>,
+}
+
+/// A way to users. Without it they are told by the others, and in the product.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HealthOfChannel)]
+struct Channel {
+    name: String,
+    #[serde(rename = "type")]
+    #[schema(examples("webhook", "command", "email"))]
+    kind: &'static str,
+    status: Status,
+    /// Nothing is sent there until then, because too much was given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    disabled_until: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    circuit_breaker: CircuitBreaker,
 }
 
 /// An MCP server of somebody else. Without it the rest works.
@@ -133,7 +153,12 @@ pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>)
         status,
         version: env!("CARGO_PKG_VERSION"),
         uptime_seconds: app.uptime().as_secs(),
-        dependencies: Dependencies { database, models: models(&app), mcp_servers: mcp_servers(&app) },
+        dependencies: Dependencies {
+            database,
+            models: models(&app),
+            mcp_servers: mcp_servers(&app),
+            channels: channels(&app),
+        },
     };
     (code(status), Json(health))
 }
@@ -176,6 +201,18 @@ fn mcp_servers(app: &App) -> Vec<McpServer> {
         circuit_breaker: server.breaker.into(),
     });
     servers.collect()
+}
+
+fn channels(app: &App) -> Vec<Channel> {
+    let channels = app.notifier().states().into_iter().map(|channel| Channel {
+        name: channel.name,
+        kind: channel.kind,
+        status: if channel.disabled_until.is_some() { Status::Unavailable } else { Status::Ok },
+        disabled_until: channel.disabled_until,
+        last_error: channel.last_error,
+        circuit_breaker: channel.breaker.into(),
+    });
+    channels.collect()
 }
 
 impl From<Snapshot> for CircuitBreaker {

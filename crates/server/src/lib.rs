@@ -19,6 +19,7 @@ mod mcp;
 mod metrics;
 mod problem;
 mod request;
+pub mod results;
 pub mod serve;
 pub mod settings;
 
@@ -32,6 +33,18 @@ use utoipa_axum::routes;
 pub use app::App;
 pub use problem::Problem;
 pub use settings::Settings;
+
+/// Only how the node is, for one that serves nobody.
+pub fn health_router(app: App) -> Router {
+    Router::new()
+        .route("/health", get(health::health))
+        .route("/health/live", get(health::live))
+        .route("/health/ready", get(health::ready))
+        .fallback(|| async { Problem::no_such_path() })
+        .layer(from_fn_with_state(app.clone(), guard::check))
+        .layer(from_fn_with_state(app.clone(), request::handle))
+        .with_state(app)
+}
 
 /// Every route there is.
 pub fn router(app: App) -> Router {

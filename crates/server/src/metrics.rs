@@ -37,6 +37,8 @@ pub(crate) struct Metrics {
     mcp_servers: Family<Service, Gauge>,
     executions_running: Gauge,
     executions: Family<Ending, Counter>,
+    reminders: Counter,
+    deliveries: Family<Delivery, Counter>,
     waiting_writes: Gauge,
     uptime: Gauge,
 }
@@ -79,6 +81,12 @@ struct ModelTokens {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Ending {
     status: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Delivery {
+    channel: String,
+    outcome: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -157,6 +165,11 @@ impl Default for Metrics {
         registry.register("executions_running", "agents at work on this node", executions_running.clone());
         let executions = Family::<Ending, Counter>::default();
         registry.register("executions", "runs of agents that have ended on this node", executions.clone());
+        let reminders = Counter::default();
+        registry.register("reminders_fired", "reminders and due tasks told of by this node", reminders.clone());
+        let deliveries = Family::<Delivery, Counter>::default();
+        let help = "notifications sent by this node: delivered, failed attempts, dead where given up";
+        registry.register("deliveries", help, deliveries.clone());
         let waiting_writes = Gauge::default();
         registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
         let uptime = Gauge::default();
@@ -173,6 +186,8 @@ impl Default for Metrics {
             mcp_servers,
             executions_running,
             executions,
+            reminders,
+            deliveries,
             waiting_writes,
             uptime,
         }
@@ -231,6 +246,16 @@ pub(crate) async fn metrics(Given(app): Given<App>) -> Result<impl IntoResponse,
     for (status, count) in app.supervisor().ended() {
         let counter = metrics.executions.get_or_create(&Ending { status: status.as_str() });
         counter.inc_by(count.saturating_sub(counter.get()));
+    }
+    metrics.reminders.inc_by(app.notifier().fired().saturating_sub(metrics.reminders.get()));
+    for (channel, counts) in app.notifier().deliveries() {
+        for (outcome, count) in [("delivered", counts.delivered), ("failed", counts.failed), ("dead", counts.dead)] {
+            let counter = metrics.deliveries.get_or_create(&Delivery { channel: channel.clone(), outcome });
+            counter.inc_by(count.saturating_sub(counter.get()));
+        }
+    }
+    for channel in app.notifier().states() {
+        metrics.set_breaker(&format!("channel:{}", channel.name), channel.breaker.state);
     }
     for model in app.in_force().models.iter() {
         if let Some(health) = model.health() {

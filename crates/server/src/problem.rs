@@ -148,6 +148,7 @@ impl From<supervisor::Refused> for Problem {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
             }
             Refused::Invalid(invalid) => invalid.into(),
+            Refused::NotHere(why) => Self::new(StatusCode::CONFLICT, "not-here", why),
             Refused::Broken(cause) => Self::internal(cause),
         }
     }

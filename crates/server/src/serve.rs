@@ -12,7 +12,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{App, housekeeping, router};
+use crate::{App, health_router, housekeeping, results, router};
 
 /// How long a client may take to send its headers.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
@@ -25,8 +25,27 @@ const BREATH: Duration = Duration::from_millis(50);
 
 /// Serves until [`App::stopping`] is cancelled, then finishes what is under way.
 pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
-    let housekeeping = tokio::spawn(housekeeping::run(app.clone()));
     let router = router(app.clone());
+    let (served, worked) = tokio::join!(answer(&app, listener, router), work(app.clone()));
+    served.and(worked)
+}
+
+/// For a node that only runs agents: answers nothing but how it is.
+pub async fn tell_health(app: App, listener: TcpListener) -> io::Result<()> {
+    let router = health_router(app.clone());
+    let (served, worked) = tokio::join!(answer(&app, listener, router), work(app.clone()));
+    served.and(worked)
+}
+
+/// What a node does besides answering, until [`App::stopping`] is cancelled.
+pub async fn work(app: App) -> io::Result<()> {
+    let housekeeping = tokio::spawn(housekeeping::run(app.clone()));
+    let results = tokio::spawn(results::run(app));
+    let _ = tokio::join!(housekeeping, results);
+    Ok(())
+}
+
+async fn answer(app: &App, listener: TcpListener, router: Router) -> io::Result<()> {
     let connections = GracefulShutdown::new();
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // A client that has said all it has to say still gets its answer.
@@ -56,7 +75,6 @@ pub async fn serve(app: App, listener: TcpListener) -> io::Result<()> {
     if tokio::time::timeout(GRACE, app.tasks().wait()).await.is_err() {
         tracing::warn!("some turns were still under way and are cut off");
     }
-    let _ = housekeeping.await;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use model::agent::Agent;
 
 use crate::conn::{Conn, Row, args};
+use crate::hints::Hint;
 use crate::{Error, Result};
 
 /// An agent and when it was written.
@@ -29,6 +30,7 @@ pub async fn add(conn: &mut Conn, agent: &Agent, now: Timestamp) -> Result<Kept>
     if done == 0 {
         return Err(taken(conn, agent).await);
     }
+    conn.hint(Hint::Agents);
     Ok(Kept { agent: agent.clone(), created_at: now, updated_at: now })
 }
 
@@ -42,11 +44,13 @@ pub async fn replace(conn: &mut Conn, agent: &Agent, now: Timestamp) -> Result<K
     }
     let sql = "UPDATE agents SET name_key = $2, settings = $3, updated_at = $4 WHERE id = $1 RETURNING created_at";
     let row = conn.first((sql, args![id, name, settings(agent)?, now])).await?.ok_or(Error::NotFound)?;
+    conn.hint(Hint::Agents);
     Ok(Kept { agent: agent.clone(), created_at: row.time(0)?, updated_at: now })
 }
 
 /// Removes an agent; what it did stays on record.
 pub async fn remove(conn: &mut Conn, id: &str) -> Result<()> {
+    conn.hint(Hint::Agents);
     match conn.run(("DELETE FROM agents WHERE id = $1", args![id])).await? {
         0 => Err(Error::NotFound),
         _ => Ok(()),

@@ -14,12 +14,14 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::conn::{Arg, Conn, Row, Statement};
 use crate::migrations::VERSION;
-use crate::{Error, Result, Snapshot, Store, executions, sessions};
+use crate::{Error, Result, Snapshot, Store, due, executions, reminders, sessions};
 
 const FORMAT: u64 = 1;
 /// Rows read at once, and of those that may be long.
 const MANY: i64 = 500;
 const FEW: i64 = 50;
+/// The first schema that knows who was told what.
+const WITH_NOTIFICATIONS: i64 = 5;
 
 struct Table {
     name: &'static str,
@@ -63,6 +65,7 @@ const TABLES: &[Table] = &[
             Int("created_at"),
             Int("updated_at"),
             Int("completed_at"),
+            Int("due_told"),
         ],
     },
     Table {
@@ -70,7 +73,7 @@ const TABLES: &[Table] = &[
         key: 3,
         kept: false,
         at_once: MANY,
-        columns: &[Text("owner"), Int("step"), Text("task_id"), Text("kind"), Text("before")],
+        columns: &[Text("owner"), Int("step"), Text("task_id"), Text("kind"), Text("before"), Text("reminders")],
     },
     Table {
         name: "reminders",
@@ -87,6 +90,46 @@ const TABLES: &[Table] = &[
             Int("fired_count"),
             Text("status"),
             Int("created_at"),
+            Int("next_at"),
+        ],
+    },
+    Table {
+        name: "notifications",
+        key: 2,
+        kept: false,
+        at_once: MANY,
+        columns: &[
+            Text("owner"),
+            Text("id"),
+            Int("seq"),
+            Text("kind"),
+            Text("title"),
+            Text("text"),
+            Text("task_id"),
+            Text("execution_id"),
+            Text("schedule_id"),
+            Int("created_at"),
+            Int("read_at"),
+        ],
+    },
+    Table {
+        name: "deliveries",
+        key: 1,
+        kept: false,
+        at_once: MANY,
+        columns: &[
+            Text("id"),
+            Text("owner"),
+            Text("notification_id"),
+            Text("channel"),
+            Text("target"),
+            Text("payload"),
+            Int("attempts"),
+            Int("next_at"),
+            Int("created_at"),
+            Int("ended_at"),
+            Int("dead"),
+            Text("last_error"),
         ],
     },
     Table {
@@ -374,7 +417,7 @@ fn names(statement: &mut Statement<'_>, columns: &[Column]) {
 /// Replaces everything in the database with the backup in `file`; says how many rows it had. A file that is not a whole
 /// backup changes nothing.
 pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
-    let rows = verify(&file).await?;
+    let Verified { rows, schema } = verify(&file).await?;
     store
         .write(move |conn| {
             Box::pin(async move {
@@ -407,31 +450,43 @@ pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
                 }
                 executions::disown(conn, claims).await?;
                 sessions::disown(conn).await?;
+                reminders::complete(conn).await?;
+                if schema < WITH_NOTIFICATIONS {
+                    due::forget(conn).await?;
+                }
                 Ok(rows)
             })
         })
         .await
 }
 
+/// A backup that can be restored.
+struct Verified {
+    rows: u64,
+    schema: i64,
+}
+
 /// Reads the file to its end: it is a backup this program can restore, and all of it is there.
-async fn verify(file: &Path) -> Result<u64> {
+async fn verify(file: &Path) -> Result<Verified> {
     let mut lines = Lines::open(file).await?;
     let header = lines.next().await?.unwrap_or_default();
     if header["adjutant_backup"] != json!(FORMAT) {
         return Err(Error::Backup("this is not a backup that adjutant wrote".to_owned()));
     }
-    match header["schema"].as_i64() {
-        Some(schema) if (1..=VERSION).contains(&schema) => {}
+    let schema = match header["schema"].as_i64() {
+        Some(schema) if (1..=VERSION).contains(&schema) => schema,
         Some(found) if found > VERSION => return Err(Error::NewerSchema { found, known: VERSION }),
         _ => return Err(Error::Backup("the backup does not say of which schema it is".to_owned())),
-    }
+    };
     let (mut rows, mut into) = (0, None::<Target>);
     loop {
         let digest = hex(&lines.digest.clone().finalize());
         match (lines.next().await?, &into) {
             (Some(Value::Array(values)), Some(target)) if target.fits(&values) => rows += 1,
             (Some(line), _) if line["table"].is_string() => into = Some(Target::of(&line)?),
-            (Some(line), _) if line["rows"] == json!(rows) && line["sha256"] == json!(digest) => return Ok(rows),
+            (Some(line), _) if line["rows"] == json!(rows) && line["sha256"] == json!(digest) => {
+                return Ok(Verified { rows, schema });
+            }
             _ => return Err(damaged(rows)),
         }
     }

@@ -13,12 +13,13 @@ use sqlx::{AssertSqlSafe, Postgres, Row as _, SqlSafeStr, Transaction};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use uuid::Uuid;
 
+use crate::hints::{Hint, Hints};
 use crate::sqlite::Reader;
 use crate::{Error, Result};
 
 /// A connection inside a transaction, or one to read with.
 #[derive(Debug)]
-pub struct Conn(pub(crate) Inner);
+pub struct Conn(pub(crate) Inner, pub(crate) Hints);
 
 #[derive(Debug)]
 pub(crate) enum Inner {
@@ -29,6 +30,17 @@ pub(crate) enum Inner {
 }
 
 impl Conn {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(inner, Hints::default())
+    }
+
+    /// Other nodes hear this when the transaction is committed.
+    pub(crate) fn hint(&mut self, hint: Hint) {
+        if self.is_transaction_of_postgres() {
+            self.1.add(hint);
+        }
+    }
+
     pub(crate) fn is_sqlite(&self) -> bool {
         matches!(self.0, Inner::Sqlite(_) | Inner::SqliteReader(_))
     }

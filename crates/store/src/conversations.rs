@@ -39,6 +39,15 @@ pub async fn append(
     Ok(conversation)
 }
 
+/// Adds a message that nobody's turn brought to a conversation that is there. `false`: it is not, or not this user's.
+pub async fn add(conn: &mut Conn, owner: UserId, id: &Id, message: &Message, now: Timestamp) -> Result<bool> {
+    let sql = "UPDATE conversations SET updated_at = $3, message_count = message_count + 1 \
+               WHERE owner = $1 AND id = $2 RETURNING message_count";
+    let Some(row) = conn.first((sql, args![owner, id, now])).await? else { return Ok(false) };
+    add_message(conn, owner, id, row.int(0)? - 1, message).await?;
+    Ok(true)
+}
+
 pub async fn get(conn: &mut Conn, owner: UserId, id: &Id) -> Result<Conversation> {
     let sql = "SELECT id, title, created_at, updated_at, message_count FROM conversations WHERE owner = $1 AND id = $2";
     read(&conn.first((sql, args![owner, id])).await?.ok_or(Error::NotFound)?)

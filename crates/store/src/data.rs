@@ -15,7 +15,7 @@ use crate::conn::{Conn, args};
 use crate::executions::Whose;
 use crate::page::{Cursor, Page};
 use crate::undo::Step;
-use crate::{Result, conversations, executions, reminders, tasks};
+use crate::{Result, conversations, due, executions, reminders, tasks};
 
 /// A conversation with everything said in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,21 +31,27 @@ pub struct Imported {
     pub skipped: usize,
 }
 
-/// Adds tasks with their ids and times; one whose id the user has already is left alone.
-pub async fn import_tasks(conn: &mut Conn, step: &mut Step, list: &[Task]) -> Result<Imported> {
+/// Adds tasks with their ids and times; one whose id the user has already is left alone. Nobody is told that one of them
+/// was due once.
+pub async fn import_tasks(conn: &mut Conn, step: &mut Step, list: &[Task], now: Timestamp) -> Result<Imported> {
     let mut imported = Imported::default();
     for task in list {
-        imported.count(tasks::add_if_new(conn, step, task).await?);
+        let added = tasks::add_if_new(conn, step, task).await?;
+        imported.count(added);
+        if added && task.due_date.and_then(|due| due.moment()).is_some_and(|at| at <= now) {
+            due::pass_over(conn, step.owner(), task.id).await?;
+        }
     }
     Ok(imported)
 }
 
-/// Adds reminders; one whose id the user has already is left alone.
+/// Adds reminders; one whose id the user has already is left alone, and one without a task to be done is dropped.
 pub async fn import_reminders(conn: &mut Conn, owner: UserId, list: &[Reminder], now: Timestamp) -> Result<Imported> {
     let mut imported = Imported::default();
     for reminder in list {
         imported.count(reminders::add_if_new(conn, owner, reminder, now).await?);
     }
+    reminders::drop_strays(conn, owner).await?;
     Ok(imported)
 }
 
@@ -64,6 +70,8 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
         "DELETE FROM tasks WHERE owner = $1",
         "DELETE FROM task_changes WHERE owner = $1",
         "DELETE FROM reminders WHERE owner = $1",
+        "DELETE FROM notifications WHERE owner = $1",
+        "DELETE FROM deliveries WHERE owner = $1",
         "DELETE FROM messages WHERE owner = $1",
         "DELETE FROM conversations WHERE owner = $1",
         "DELETE FROM idempotency_keys WHERE owner = $1",

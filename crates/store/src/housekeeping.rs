@@ -1,9 +1,10 @@
 //! What keeps the database from growing without bound (OPS-7). Works on all users' rows, by age, and where there is more
 //! output than may be kept, by size.
 
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::conn::args;
+use crate::conn::{Conn, args};
 use crate::executions::{self, Dropped};
 use crate::{Result, Store, idempotency};
 
@@ -13,6 +14,8 @@ const BATCH: i64 = 500;
 const FEW: i64 = 25;
 /// A node that was not heard of for so long is not only slow.
 const SILENCE: SignedDuration = SignedDuration::from_hours(24);
+/// What is not delivered by then is of no interest any more: its channel has not been there for all that time.
+const STALE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// How long things are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +27,15 @@ pub struct Retention {
     /// How much output of all executions is kept, in bytes: of those that ended first only the record stays. `None` keeps
     /// all.
     pub output_bytes: Option<i64>,
+    /// Since a notification was made, or its delivery has ended; `None` keeps all.
+    pub notifications: Option<SignedDuration>,
 }
 
 impl Default for Retention {
     /// What the ledger promises: 30 days, 5 GB.
     fn default() -> Self {
         let days = Some(SignedDuration::from_hours(30 * 24));
-        Self { conversations: days, executions: days, output_bytes: Some(5_000_000_000) }
+        Self { conversations: days, executions: days, output_bytes: Some(5_000_000_000), notifications: days }
     }
 }
 
@@ -46,6 +51,10 @@ pub struct Removed {
     pub sessions: u64,
     /// What became of the times of schedules.
     pub decisions: u64,
+    pub notifications: u64,
+    pub deliveries: u64,
+    /// Deliveries that nobody has made for so long that they are given up.
+    pub given_up: u64,
 }
 
 /// Removes what is past its time.
@@ -74,6 +83,20 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
     }
     if let Some(most) = retention.output_bytes {
         removed.outputs = output_beyond(store, most, now).await?;
+    }
+    let stale = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = COALESCE(last_error, 'it has waited too \
+                 long') WHERE ended_at IS NULL AND id IN \
+                 (SELECT id FROM deliveries WHERE ended_at IS NULL AND created_at <= $1 LIMIT $2)";
+    removed.given_up =
+        repeat(store, move |conn| Box::pin(async move { conn.run((stale, args![now - STALE, BATCH, now])).await }))
+            .await?;
+    if let Some(age) = retention.notifications {
+        let notifications = "DELETE FROM notifications WHERE (owner, id) IN \
+                             (SELECT owner, id FROM notifications WHERE created_at <= $1 ORDER BY created_at LIMIT $2)";
+        removed.notifications = in_batches(store, notifications, now - age).await?;
+        let deliveries = "DELETE FROM deliveries WHERE id IN \
+                          (SELECT id FROM deliveries WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
+        removed.deliveries = in_batches(store, deliveries, now - age).await?;
     }
     // Where nobody works, nobody misses those that have ended without a word.
     let nodes = "DELETE FROM nodes WHERE lease_until <= $1 AND id IN \
@@ -148,12 +171,19 @@ async fn conversations_unused_since(store: &Store, time: Timestamp) -> Result<u6
 
 /// Repeats a DELETE of the rows before `$1`, `$2` at a time, until none is left.
 async fn in_batches(store: &Store, sql: &'static str, before: Timestamp) -> Result<u64> {
+    repeat(store, move |conn| Box::pin(async move { conn.run((sql, args![before, BATCH])).await })).await
+}
+
+/// Repeats what touches a batch of rows, until there is less than a batch.
+async fn repeat<F>(store: &Store, work: F) -> Result<u64>
+where
+    F: for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Result<u64>> + Copy + Send + 'static,
+{
     let mut total = 0;
     loop {
-        let removed =
-            store.write(move |conn| Box::pin(async move { conn.run((sql, args![before, BATCH])).await })).await?;
-        total += removed;
-        if removed < BATCH.unsigned_abs() {
+        let touched = store.write(work).await?;
+        total += touched;
+        if touched < BATCH.unsigned_abs() {
             return Ok(total);
         }
     }

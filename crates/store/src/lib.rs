@@ -2,9 +2,10 @@
 //!
 //! A function here takes the connection it works on and the owner, or a step that has one: there is none that fetches a
 //! row by its id alone. The exceptions are what an operator does to the whole database ([`backup`], [`housekeeping`],
-//! [`agents`]), the list of revoked [`tokens`], and what the supervisor and the scheduler do for everyone: [`nodes`], the
-//! queue and the events of [`executions`], of which a user is shown only what [`executions::get`] has let through, and
-//! the firing of [`schedules`].
+//! [`agents`]), the list of revoked [`tokens`], what the supervisor and the scheduler do for everyone: [`nodes`], the queue
+//! and the events of [`executions`], of which a user is shown only what [`executions::get`] has let through, and the
+//! firing of [`schedules`]; and what is told without being asked: [`reminders`] and tasks that are [`due`], and the
+//! [`outbox`].
 //! What [`Store::write`] has answered is on disk.
 
 pub mod agents;
@@ -12,13 +13,17 @@ pub mod backup;
 mod conn;
 pub mod conversations;
 pub mod data;
+pub mod due;
 mod error;
 pub mod executions;
+pub mod hints;
 pub mod housekeeping;
 pub mod idempotency;
 pub mod lock;
 mod migrations;
 pub mod nodes;
+pub mod notifications;
+pub mod outbox;
 pub mod page;
 mod places;
 mod postgres;
@@ -37,7 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 pub use conn::Conn;
 pub use error::{Error, Result};
@@ -70,6 +75,8 @@ pub struct Store {
     db: Db,
     /// A snapshot lasts as long as its reader takes, so there are few: ordinary requests must not run short.
     snapshots: Arc<Semaphore>,
+    /// Counts what was committed here.
+    commits: Arc<watch::Sender<u64>>,
 }
 
 const SNAPSHOTS: usize = 2;
@@ -109,7 +116,7 @@ impl Store {
             Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability).await?),
             Location::Postgres(url) => Db::Postgres(Postgres::open(url).await?),
         };
-        Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)) })
+        Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)), commits: Arc::default() })
     }
 
     /// Runs `job` in a transaction and answers once it is committed. An error of the job leaves nothing behind. A caller
@@ -120,9 +127,16 @@ impl Store {
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
         match &self.db {
-            Db::Postgres(postgres) => postgres.write(job).await,
+            Db::Postgres(postgres) => {
+                let result = postgres.write(job).await;
+                if result.is_ok() {
+                    self.commits.send_modify(|count| *count += 1);
+                }
+                result
+            }
             Db::Sqlite(sqlite) => {
                 let (answer, answered) = oneshot::channel();
+                let commits = self.commits.clone();
                 sqlite
                     .submit(Box::new(move |conn| {
                         Box::pin(async move {
@@ -130,6 +144,9 @@ impl Store {
                             Verdict {
                                 keep: result.is_ok(),
                                 answer: Box::new(move |committed| {
+                                    if result.is_ok() && committed.is_ok() {
+                                        commits.send_modify(|count| *count += 1);
+                                    }
                                     // A result that was an error was rolled back, whatever became of the others.
                                     let _ = answer.send(result.and_then(|value| committed.map(|()| value)));
                                 }),
@@ -140,6 +157,12 @@ impl Store {
                 answered.await.map_err(|_| Error::Unavailable("the write was not carried out".to_owned()))?
             }
         }
+    }
+
+    /// Changes whenever something was committed through this handle or a copy of it: whoever waits for something in the
+    /// database looks again. What another node writes is not heard of here.
+    pub fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
     }
 
     /// A connection for one request's reads.
@@ -184,6 +207,13 @@ impl Store {
     /// Whether other nodes may work on the same data.
     pub fn is_shared(&self) -> bool {
         matches!(self.db, Db::Postgres(_))
+    }
+
+    pub(crate) fn postgres(&self) -> Option<&Postgres> {
+        match &self.db {
+            Db::Postgres(postgres) => Some(postgres),
+            Db::Sqlite(_) => None,
+        }
     }
 
     /// How many writes wait to be carried out.

@@ -15,6 +15,7 @@ const STEPS: &[(i64, &str)] = &[
     (2, include_str!("migrations/0002_reminders.sql")),
     (3, include_str!("migrations/0003_turns.sql")),
     (4, include_str!("migrations/0004_executions.sql")),
+    (5, include_str!("migrations/0005_notifications.sql")),
     (6, include_str!("migrations/0006_schedules.sql")),
 ];
 

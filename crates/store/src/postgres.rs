@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::conn::{Conn, Inner};
+use crate::hints::Sender;
 use crate::{Error, Result, migrations};
 
 const CONNECTIONS: u32 = 16;
@@ -19,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) struct Postgres {
     pool: PgPool,
+    options: PgConnectOptions,
+    hints: Sender,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -31,14 +34,18 @@ impl Postgres {
             .disable_statement_logging();
         // A pool would try again for a while and then only say that time is up; the first connection says why.
         options.connect().await?.close().await?;
-        let pool =
-            PgPoolOptions::new().max_connections(CONNECTIONS).acquire_timeout(PATIENCE).connect_with(options).await?;
-        let mut conn = Conn(Inner::PostgresTx(pool.begin().await?));
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS)
+            .acquire_timeout(PATIENCE)
+            .connect_with(options.clone())
+            .await?;
+        let mut conn = Conn::new(Inner::PostgresTx(pool.begin().await?));
         migrations::postgres(&mut conn).await?;
         if let Inner::PostgresTx(transaction) = conn.0 {
             transaction.commit().await?;
         }
-        Ok(Self { pool, waiting: Arc::default() })
+        let hints = Sender::start(&pool);
+        Ok(Self { pool, options, hints, waiting: Arc::default() })
     }
 
     /// In a task of its own, so that a caller that goes away does not cut a transaction in the middle.
@@ -47,15 +54,17 @@ impl Postgres {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
     {
-        let pool = self.pool.clone();
+        let (pool, hints) = (self.pool.clone(), self.hints.clone());
         let waiting = Waiting::new(self.waiting.clone());
         let result = tokio::spawn(async move {
             let _waiting = waiting;
-            let mut conn = Conn(Inner::PostgresTx(pool.begin().await?));
+            let mut conn = Conn::new(Inner::PostgresTx(pool.begin().await?));
             let value = job(&mut conn).await?;
-            if let Inner::PostgresTx(transaction) = conn.0 {
+            let Conn(inner, told) = conn;
+            if let Inner::PostgresTx(transaction) = inner {
                 transaction.commit().await?;
             }
+            hints.send(told);
             Ok(value)
         })
         .await;
@@ -63,12 +72,16 @@ impl Postgres {
     }
 
     pub(crate) async fn reader(&self) -> Result<Conn> {
-        Ok(Conn(Inner::PostgresReader(self.pool.acquire().await?)))
+        Ok(Conn::new(Inner::PostgresReader(self.pool.acquire().await?)))
     }
 
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Ok(Conn(Inner::PostgresTx(self.pool.begin_with(begin).await?)))
+        Ok(Conn::new(Inner::PostgresTx(self.pool.begin_with(begin).await?)))
+    }
+
+    pub(crate) fn options(&self) -> &PgConnectOptions {
+        &self.options
     }
 
     pub(crate) fn waiting(&self) -> usize {

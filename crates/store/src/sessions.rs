@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, Row, Statement, args};
 use crate::executions::Whose;
+use crate::hints::Hint;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result, nodes, places};
 
@@ -80,6 +81,9 @@ pub async fn save(conn: &mut Conn, node: Uuid, session: &Session) -> Result<bool
         session.ended_at,
         session.error_message.as_deref(),
     ];
+    if session.ended_at.is_some() {
+        conn.hint(Hint::Session(session.id));
+    }
     Ok(conn.run((sql, values)).await? == 1)
 }
 
@@ -90,6 +94,7 @@ pub async fn ask_to_close(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Ses
         return Err(Error::Ended);
     }
     session.state = State::Closing;
+    conn.hint(Hint::Session(id));
     let sql = "UPDATE sessions SET state = 'closing' WHERE id = $1 AND ended_at IS NULL";
     match conn.run((sql, args![id])).await? {
         0 => Err(Error::Ended),

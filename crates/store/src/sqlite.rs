@@ -54,7 +54,7 @@ impl Sqlite {
             Durability::Normal => "normal",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
-        let mut writer = Conn(Inner::Sqlite(connection));
+        let mut writer = Conn::new(Inner::Sqlite(connection));
         migrations::sqlite(&mut writer).await?;
         let readers =
             Readers { path: path.to_owned(), idle: Mutex::default(), places: Arc::new(Semaphore::new(READERS)) };
@@ -84,12 +84,12 @@ impl Sqlite {
             None => self.readers.connect()?,
         };
         let reader = Reader { connection: Some(connection), home: self.readers.clone(), _place: place };
-        Ok(Conn(Inner::SqliteReader(reader)))
+        Ok(Conn::new(Inner::SqliteReader(reader)))
     }
 
     /// On a connection of its own, whose end is the end of the transaction.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        let mut conn = Conn(Inner::Sqlite(self.readers.connect()?));
+        let mut conn = Conn::new(Inner::Sqlite(self.readers.connect()?));
         conn.batch("BEGIN").await?;
         Ok(conn)
     }

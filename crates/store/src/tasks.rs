@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::conn::{Arg, Conn, Row, Statement, args};
 use crate::page::{Cursor, Page};
 use crate::undo::{Kind, Step};
-use crate::{Error, Result};
+use crate::{Error, Result, reminders};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
      completed_at";
@@ -17,7 +17,7 @@ const COLUMNS: &str = "id, title, description, status, priority, due_date, recur
 /// Adds a task that [`model::task::Draft::check`] made.
 pub async fn create(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<()> {
     put(conn, step.owner(), task).await?;
-    step.record(conn, Kind::Created, task.id, None).await
+    step.record(conn, Kind::Created, task.id, None, &[]).await
 }
 
 pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Task> {
@@ -62,7 +62,8 @@ pub async fn change(conn: &mut Conn, step: &mut Step, id: Uuid, change: &Change,
         put(conn, owner, &after).await?;
         let completed = before.status == Status::Pending && after.status == Status::Completed;
         let kind = if completed { Kind::Completed } else { Kind::Updated };
-        step.record(conn, kind, id, Some(&before)).await?;
+        let dropped = if completed { reminders::drop_of_task(conn, owner, id).await? } else { Vec::new() };
+        step.record(conn, kind, id, Some(&before), &dropped).await?;
     }
     Ok(after)
 }
@@ -71,7 +72,8 @@ pub async fn delete(conn: &mut Conn, step: &mut Step, id: Uuid) -> Result<Task> 
     let owner = step.owner();
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
     remove(conn, owner, id).await?;
-    step.record(conn, Kind::Deleted, id, Some(&before)).await?;
+    let dropped = reminders::drop_of_task(conn, owner, id).await?;
+    step.record(conn, Kind::Deleted, id, Some(&before), &dropped).await?;
     Ok(before)
 }
 
@@ -79,19 +81,21 @@ pub async fn delete(conn: &mut Conn, step: &mut Step, id: Uuid) -> Result<Task> 
 pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<bool> {
     let added = insert(conn, step.owner(), task, " ON CONFLICT (owner, id) DO NOTHING").await? == 1;
     if added {
-        step.record(conn, Kind::Created, task.id, None).await?;
+        step.record(conn, Kind::Created, task.id, None, &[]).await?;
     }
     Ok(added)
 }
 
-/// Writes the task as it is, over whatever the owner has under that id.
+/// Writes the task as it is, over whatever the owner has under that id. Of a moment that is new the user is told when it
+/// comes, unless it had passed already when it was written down.
 pub(crate) async fn put(conn: &mut Conn, owner: UserId, task: &Task) -> Result<()> {
     let replace = " ON CONFLICT (owner, id) DO UPDATE SET title = excluded.title, description = excluded.description, \
                    status = excluded.status, priority = excluded.priority, due_date = excluded.due_date, \
                    due_at = excluded.due_at, recurrence = excluded.recurrence, tags = excluded.tags, \
                    tag_keys = excluded.tag_keys, title_key = excluded.title_key, search = excluded.search, \
                    created_at = excluded.created_at, updated_at = excluded.updated_at, \
-                   completed_at = excluded.completed_at";
+                   completed_at = excluded.completed_at, due_told = CASE WHEN excluded.due_at = tasks.due_at \
+                   THEN tasks.due_told ELSE excluded.due_told END";
     insert(conn, owner, task, replace).await.map(drop)
 }
 
@@ -115,11 +119,12 @@ async fn insert(conn: &mut Conn, owner: UserId, task: &Task, on_conflict: &'stat
         task.created_at,
         task.updated_at,
         task.completed_at,
+        due_at.filter(|at| *at <= task.updated_at),
     ];
     let mut statement = Statement::new(
         "INSERT INTO tasks (owner, id, title, description, status, priority, due_date, due_at, recurrence, tags, \
-         tag_keys, title_key, search, created_at, updated_at, completed_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+         tag_keys, title_key, search, created_at, updated_at, completed_at, due_told) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         values,
     );
     statement.push(on_conflict);

@@ -2,7 +2,7 @@
 
 use model::UserId;
 use model::reminder::Reminder;
-use model::task::Task;
+use model::task::{Status, Task};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -57,30 +57,41 @@ impl Step {
         self.owner
     }
 
-    /// Notes how a task was before; what is more than [`DEPTH`] steps back is forgotten.
+    /// Notes how a task was before and which of its reminders were dropped; what is more than [`DEPTH`] steps back is
+    /// forgotten.
     pub(crate) async fn record(
         &mut self,
         conn: &mut Conn,
         kind: Kind,
         task: Uuid,
         before: Option<&Task>,
+        dropped: &[String],
     ) -> Result<()> {
-        let before =
-            before.map(serde_json::to_string).transpose().map_err(|error| Error::Corrupt(error.to_string()))?;
-        self.note(conn, kind, task, before).await
+        let corrupt = |error: serde_json::Error| Error::Corrupt(error.to_string());
+        let before = before.map(serde_json::to_string).transpose().map_err(corrupt)?;
+        let dropped = (!dropped.is_empty()).then(|| serde_json::to_string(dropped)).transpose().map_err(corrupt)?;
+        self.note(conn, kind, task, before, dropped).await
     }
 
     /// Notes that a reminder was set.
     pub(crate) async fn record_reminder(&mut self, conn: &mut Conn, reminder: &Reminder) -> Result<()> {
-        self.note(conn, Kind::Reminded, reminder.task_id, Some(reminder.id.to_string())).await
+        self.note(conn, Kind::Reminded, reminder.task_id, Some(reminder.id.to_string()), None).await
     }
 
     /// `before` is a task as it was, or the id of a reminder.
-    async fn note(&mut self, conn: &mut Conn, kind: Kind, task: Uuid, before: Option<String>) -> Result<()> {
-        let insert = "INSERT INTO task_changes (owner, step, task_id, kind, before) VALUES ($1, \
-                      COALESCE($2, (SELECT MAX(step) + 1 FROM task_changes WHERE owner = $1), 1), $3, $4, $5) \
-                      ON CONFLICT (owner, step, task_id) DO UPDATE SET kind = excluded.kind RETURNING step";
-        let values = args![self.owner, self.number, task, kind.as_str(), before];
+    async fn note(
+        &mut self,
+        conn: &mut Conn,
+        kind: Kind,
+        task: Uuid,
+        before: Option<String>,
+        dropped: Option<String>,
+    ) -> Result<()> {
+        let insert = "INSERT INTO task_changes (owner, step, task_id, kind, before, reminders) VALUES ($1, \
+                      COALESCE($2, (SELECT MAX(step) + 1 FROM task_changes WHERE owner = $1), 1), $3, $4, $5, $6) \
+                      ON CONFLICT (owner, step, task_id) DO UPDATE SET kind = excluded.kind, \
+                      reminders = COALESCE(task_changes.reminders, excluded.reminders) RETURNING step";
+        let values = args![self.owner, self.number, task, kind.as_str(), before, dropped];
         let step = conn.first((insert, values)).await?.ok_or(Error::NotFound)?.int(0)?;
         if self.number.replace(step).is_none() {
             let forget = "DELETE FROM task_changes WHERE owner = $1 AND step <= $2";
@@ -94,7 +105,7 @@ impl Step {
 pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
     Step::begin(conn, owner).await?;
     let newest = "DELETE FROM task_changes WHERE owner = $1 AND step = \
-                  (SELECT MAX(step) FROM task_changes WHERE owner = $1) RETURNING task_id, kind, before";
+                  (SELECT MAX(step) FROM task_changes WHERE owner = $1) RETURNING task_id, kind, before, reminders";
     let rows = conn.all((newest, args![owner])).await?;
     if rows.is_empty() {
         return Err(Error::NotFound);
@@ -113,6 +124,13 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
             Some(before) => {
                 let before: Task = serde_json::from_str(&before).map_err(|error| Error::Corrupt(error.to_string()))?;
                 tasks::put(conn, owner, &before).await?;
+                if before.status == Status::Completed {
+                    reminders::drop_of_task(conn, owner, task_id).await?;
+                } else if let Some(dropped) = row.maybe_text(3)? {
+                    let dropped: Vec<_> =
+                        serde_json::from_str(&dropped).map_err(|error| Error::Corrupt(error.to_string()))?;
+                    reminders::take_up(conn, owner, &dropped).await?;
+                }
                 before
             }
             None => {

@@ -172,6 +172,8 @@ impl Heard {
             _ => i64::try_from(event.text.len()).unwrap_or(i64::MAX),
         };
         let end = event.start.saturating_add(length);
+        // Each begins behind the one before, unless it takes the place of what was told.
+        told.replaced |= told.any && event.start <= told.start;
         match event.kind {
             Kind::Gap => {
                 // Where what was told last ended is known only about: what is replaced in it has another length.
@@ -184,11 +186,21 @@ impl Heard {
                     return None;
                 }
                 (event.start, event.text) = (from, (end - from).to_string());
-                *told = UpTo { any: true, start: end - 1, end };
+                *told = UpTo { any: true, start: end - 1, end, replaced: false };
             }
-            // Texts begin one behind the other, and what was told last is never divided.
-            _ if told.any && event.start <= told.start => return None,
-            _ => *told = UpTo { any: true, start: event.start, end },
+            // What was told last is not divided, so what follows it is new.
+            _ if told.replaced && event.start == told.start => {
+                told.replaced = false;
+                return None;
+            }
+            _ if told.replaced && end <= told.end => return None,
+            // Unless that is too long ago: then all that can be said is that something is missing.
+            _ if told.replaced && event.start < told.end => {
+                (event.kind, event.text) = (Kind::Gap, (end - told.end).to_string());
+                let begins = std::mem::replace(&mut event.start, told.end).min(told.end);
+                *told = UpTo { any: true, start: begins.max(told.start), end, replaced: false };
+            }
+            _ => *told = UpTo { any: true, start: event.start, end, replaced: false },
         }
         Some(event)
     }
@@ -201,4 +213,6 @@ struct UpTo {
     /// Where the last of it began.
     start: i64,
     end: i64,
+    /// What comes next was told before, until it comes to what was told last.
+    replaced: bool,
 }

@@ -11,6 +11,7 @@ mod desk;
 pub mod failure;
 mod follow;
 pub mod guardian;
+mod hints;
 mod life;
 pub mod presets;
 mod process;
@@ -44,7 +45,7 @@ pub use desk::{Desk, Stop};
 pub use failure::Failure;
 pub use follow::{Follower, Told};
 pub use registry::{Entry, Source};
-pub use runner::{Ended, Request, Run, Runner};
+pub use runner::{Asker, Ended, Request, Run, Runner};
 pub use streams::Name as Stream;
 pub use submit::{Draft, Origin};
 
@@ -72,6 +73,22 @@ pub struct Options {
     pub guardian: guardian::Options,
 }
 
+impl Options {
+    /// Without agents and without an environment; whatever else is wanted is said beside it.
+    pub fn new(store: Store, clock: Clock, data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            store,
+            clock,
+            data_dir: data_dir.into(),
+            variables: Arc::new(|_| None),
+            admission: Admission::default(),
+            agents: Vec::new(),
+            built_in: Vec::new(),
+            guardian: guardian::Options::default(),
+        }
+    }
+}
+
 /// A cheap handle.
 #[derive(Clone)]
 pub struct Supervisor(Arc<Inner>);
@@ -95,6 +112,8 @@ struct Inner {
     only: OnceLock<String>,
     /// Nothing more is taken from the queues.
     draining: AtomicBool,
+    /// This node runs nothing; others do.
+    resting: AtomicBool,
     at_work: Mutex<HashMap<Uuid, Desk>>,
     /// Something of theirs is not written yet.
     dirty: Arc<Notify>,
@@ -119,6 +138,9 @@ pub enum Refused {
     TooLarge { limit: u64 },
     #[error(transparent)]
     Invalid(Invalid),
+    /// This node runs nothing.
+    #[error("{0}")]
+    NotHere(&'static str),
     #[error("{0}")]
     Broken(String),
 }
@@ -155,6 +177,7 @@ impl Supervisor {
             call: Notify::new(),
             only: OnceLock::new(),
             draining: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
             at_work: Mutex::default(),
             dirty: Arc::default(),
             ended: Notify::new(),
@@ -162,6 +185,11 @@ impl Supervisor {
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))
+    }
+
+    /// Adds an agent that is part of the program, and what carries it out.
+    pub fn build_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
+        self.registry().build_in(agent, runner);
     }
 
     /// Every agent there is.
@@ -221,7 +249,7 @@ impl Supervisor {
         lock(&self.0.refusal).clone()
     }
 
-    /// Waits for an execution to end on this node, from now on. Only a hint: one may end elsewhere.
+    /// Waits for the next end of an execution that this node hears of. Only a hint: one may end elsewhere.
     pub fn next_end(&self) -> tokio::sync::futures::Notified<'_> {
         self.0.ended.notified()
     }

@@ -182,9 +182,12 @@ impl Supervisor {
                     let held = batch.write(conn, fence, Some(artifacts)).await?;
                     if held && batch.execution.state == State::Idle {
                         queue_again(conn, fence, now).await?;
+                        store::hints::queue(conn, &agent_id);
                     }
                     give_back(conn, fence.id, node).await?;
                     if !more {
+                        // Whoever may take more has a place for it now.
+                        store::hints::queue(conn, &agent_id);
                         return Ok(None);
                     }
                     let next = claim(conn, node, &spool, &agent_id, places, 1, now).await?;

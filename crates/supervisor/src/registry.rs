@@ -66,6 +66,13 @@ impl Registry {
         registry
     }
 
+    /// One more that is part of the program.
+    pub(crate) fn build_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
+        let (agent, source) = (Arc::new(agent), Source::BuiltIn);
+        let entry = Entry { agent, source, created_at: None, updated_at: None, runner };
+        self.change(|entries| entries.built_in.push(entry));
+    }
+
     /// Those of the configuration, when it is read again.
     pub(crate) fn set_file(&self, agents: Vec<Agent>) {
         self.change(|entries| entries.file = agents.into_iter().map(Arc::new).collect());

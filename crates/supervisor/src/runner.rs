@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use model::UserId;
+use jiff::tz::TimeZone;
 use model::agent::Agent;
 use model::execution::{Artifact, ResourceUsage};
+use model::{Invalid, User, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -18,6 +19,11 @@ use crate::desk::Desk;
 
 /// Carries executions out, each to its end.
 pub trait Runner: Send + Sync + 'static {
+    /// Whether this can be asked for. What is wrong with it is named before it waits in the queue.
+    fn check(&self, _: &Request) -> Result<(), Invalid> {
+        Ok(())
+    }
+
     /// Runs one. Everything it began has ended when this does, and it ends soon after [`Desk::stopped`] does.
     fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended>;
 }
@@ -44,6 +50,30 @@ pub struct Request {
     pub working_directory: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub envs: BTreeMap<String, String>,
+    /// For agents that act as the user themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<Asker>,
+}
+
+/// What is known about a user beyond the id, at the time of asking.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asker {
+    pub scopes: Vec<String>,
+    pub time_zone: Option<String>,
+}
+
+impl From<&User> for Asker {
+    fn from(user: &User) -> Self {
+        Self { scopes: user.scopes.clone(), time_zone: user.time_zone.iana_name().map(str::to_owned) }
+    }
+}
+
+impl Asker {
+    /// The user again, who is in `time_zone` where nothing else is known.
+    pub fn user(self, id: UserId, time_zone: TimeZone) -> User {
+        let known = self.time_zone.and_then(|name| TimeZone::get(&name).ok());
+        User { id, scopes: self.scopes, time_zone: known.unwrap_or(time_zone) }
+    }
 }
 
 /// How a run ended.

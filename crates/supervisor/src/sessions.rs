@@ -33,6 +33,9 @@ impl Supervisor {
             let message = "must be an agent whose mode is interactive; run others with /api/agents/{id}/executions";
             return Err(Invalid::one("agent_id", "mode", message).into());
         }
+        if self.is_resting() {
+            return Err(Refused::NotHere("this node runs no agents: open sessions on one that does"));
+        }
         let now = self.clock().now();
         let session = Session {
             id: self.clock().id(),
@@ -187,6 +190,7 @@ impl Supervisor {
             Box::pin(async move {
                 store::sessions::save(conn, node, &kept).await?;
                 give_back(conn, kept.id, node).await?;
+                store::hints::queue(conn, &kept.agent_id);
                 without_session(conn, now, BATCH).await
             })
         });

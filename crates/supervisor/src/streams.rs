@@ -21,6 +21,8 @@ words! {
 const RECENT: usize = 8 << 10;
 /// What followers see at once of output that comes faster than it can be kept.
 const GLIMPSE: usize = 32 << 10;
+/// A follower may be so many glimpses behind and still hears everything that is kept, once.
+const BEHIND: usize = 64;
 /// How much of it is kept meanwhile.
 const MAX_GLIMPSES: usize = 1 << 20;
 /// By how much the beginning may be too long for its last line to be whole.
@@ -55,8 +57,9 @@ struct Tail {
     from: u64,
     bytes: VecDeque<u8>,
     limit: usize,
-    /// What followers have seen of it last, from where to where.
-    shown: (u64, u64),
+    /// How far followers were shown it, and where what they saw last began and ended.
+    shown: u64,
+    borders: VecDeque<u64>,
     glimpses: usize,
     redacting: Redacting,
 }
@@ -193,7 +196,7 @@ impl Streams {
         let redactor = self.redactor.clone();
         let stream = &mut self.all[name as usize];
         let tail = stream.tail.as_mut()?;
-        let (_, shown) = tail.shown;
+        let shown = tail.shown;
         let fresh = usize::try_from(stream.seen - shown).unwrap_or(usize::MAX);
         let most = fresh.min(GLIMPSE).min(tail.bytes.len());
         let cut_off = most < fresh;
@@ -213,7 +216,11 @@ impl Streams {
         if text.is_empty() {
             return None;
         }
-        tail.shown = (start, start + window.len() as u64);
+        tail.shown = start + window.len() as u64;
+        if tail.borders.len() >= 2 * BEHIND {
+            tail.borders.drain(..2);
+        }
+        tail.borders.extend([start, tail.shown]);
         tail.glimpses += text.len();
         let full = tail.glimpses > MAX_GLIMPSES;
         let mut from = shown;
@@ -250,8 +257,10 @@ impl Streams {
         while at < stream.seen {
             let rest = &bytes[bytes.len() - usize::try_from(stream.seen - at).unwrap_or(0)..];
             // What followers have seen last is a piece of its own, so that they can tell it from what is new.
-            let (from, until) = tail.shown;
-            let border = [from, until].into_iter().filter(|border| *border > at).min().unwrap_or(u64::MAX);
+            while tail.borders.front().is_some_and(|border| *border <= at) {
+                tail.borders.pop_front();
+            }
+            let border = tail.borders.front().copied().unwrap_or(u64::MAX);
             let length = rest.len().min(PIECE).min(usize::try_from(border - at).unwrap_or(usize::MAX));
             let text = redacting.push(&rest[..length]).to_owned();
             if !text.is_empty() {
@@ -282,7 +291,8 @@ impl Stream {
         let (from, limit) = (self.seen, self.limit - self.head);
         // The line before is whole, but a key of many lines may go on.
         let redacting = redactor.stream_from_middle();
-        let tail = Tail { from, bytes: VecDeque::new(), limit, shown: (from, from), glimpses: 0, redacting };
+        let tail =
+            Tail { from, bytes: VecDeque::new(), limit, shown: from, borders: VecDeque::new(), glimpses: 0, redacting };
         self.tail = Some(tail);
         self.finish(redactor)
     }

@@ -14,8 +14,8 @@ use store::executions::New;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::registry::{Entry, is_for};
-use crate::runner::Request;
+use crate::registry::{Entry, Source, is_for};
+use crate::runner::{Asker, Request};
 use crate::{Refused, Supervisor, desk};
 
 /// A run as it is asked for.
@@ -72,7 +72,9 @@ impl Supervisor {
             parameters: draft.parameters.unwrap_or_default(),
             working_directory: draft.working_directory.map(PathBuf::from),
             envs: draft.envs.unwrap_or_default(),
+            asker: (entry.source == Source::BuiltIn).then(|| Asker::from(user)),
         };
+        entry.runner.check(&request)?;
         let now = self.clock().now();
         let id = self.clock().id();
         let redactor = desk::redactor(agent.redacts()).with_known(self.known_secrets(agent));
@@ -88,6 +90,11 @@ impl Supervisor {
         }
         if let Some(directory) = &request.working_directory {
             context.insert("working_directory".to_owned(), directory.to_string_lossy().into());
+        }
+        if spooled && self.is_resting() {
+            let message = "what has secrets in it is kept on the machine that runs it, and this node runs nothing: ask one \
+                           that does, or leave the secrets to the agent's envs";
+            return Err(Refused::NotHere(message));
         }
         let (request, spool) = if spooled {
             let spool =

@@ -26,6 +26,12 @@ impl Wakes {
         notify
     }
 
+    /// For when nobody knows who is meant.
+    pub(crate) fn wake_all(&self) {
+        let all: Vec<_> = self.0.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        all.iter().filter_map(Weak::upgrade).for_each(|notify| notify.notify_waiters());
+    }
+
     pub(crate) fn wake(&self, id: Uuid) {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&id).and_then(Weak::upgrade);
         if let Some(notify) = found {

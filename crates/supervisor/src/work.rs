@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use model::agent::Agent;
-use store::executions::{Whose, abandoned, agents_waiting, cancelled, claim, recover, too_late};
+use store::executions::{Whose, abandoned, agents_waiting, claim, recover, too_late};
 use store::nodes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,7 @@ impl Supervisor {
         }
         self.refresh().await?;
         self.join().await?;
+        self.0.processes.sweep_scratch();
         self.tidy().await?;
         let guard = self.0.processes.clone();
         guard.renew(LEASE - MARGIN);
@@ -63,6 +64,7 @@ impl Supervisor {
         tasks.spawn(self.clone().write_reports());
         tasks.spawn(self.clone().keep_lease(guard));
         tasks.spawn(self.clone().look_after());
+        tasks.spawn(self.clone().listen());
         self.call_all();
         Ok(())
     }
@@ -125,7 +127,7 @@ impl Supervisor {
     }
 
     /// Removes the files of executions that are over, or no more: requests with secrets, scratch directories, artifacts.
-    async fn tidy(&self) -> store::Result<()> {
+    pub(crate) async fn tidy(&self) -> store::Result<()> {
         if let Some(spool) = self.spool() {
             for id in spool.ids() {
                 if self.life_of(id).await? != Life::Going {
@@ -331,7 +333,7 @@ impl Supervisor {
     }
 
     /// What no signal tells: cancellations from other nodes, those that wait too long, nodes that died.
-    async fn look_after(self) {
+    pub(crate) async fn look_after(self) {
         let stopping = self.0.stopping.clone();
         let warned = AtomicBool::new(false);
         let mut tidied = Instant::now();
@@ -357,15 +359,9 @@ impl Supervisor {
     }
 
     async fn look_around(&self) -> store::Result<()> {
-        let mut reader = self.0.store.reader().await?;
-        for id in cancelled(&mut reader, self.0.node).await? {
-            if let Some(desk) = self.desk(id) {
-                desk.stop(Stop::Cancelled);
-            }
-        }
+        self.stop_cancelled().await?;
         let now = self.0.clock.now();
-        let impatient = store::executions::any_too_late(&mut reader, now).await?;
-        drop(reader);
+        let impatient = store::executions::any_too_late(&mut self.0.store.reader().await?, now).await?;
         if impatient {
             let ended =
                 self.0.store.write(move |conn| Box::pin(async move { too_late(conn, now, BATCH).await })).await?;

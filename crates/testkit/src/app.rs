@@ -74,7 +74,18 @@ impl Home {
     }
 
     pub fn serve_with(&self, arguments: &[&str]) -> Server {
-        let mut command = self.command(&[&["serve"], arguments].concat());
+        let server = self.start(&[&["serve"], arguments].concat());
+        assert!(!server.url.is_empty(), "the server did not start: {}", server.raw_log());
+        server
+    }
+
+    /// Starts a node that only works and waits until it does. It has an address only where it is given one.
+    pub fn work_with(&self, arguments: &[&str]) -> Server {
+        self.start(&[&["work"], arguments].concat())
+    }
+
+    fn start(&self, arguments: &[&str]) -> Server {
+        let mut command = self.command(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let mut errors = child.stderr.take().unwrap();
@@ -88,8 +99,9 @@ impl Home {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
-        let url = line.split_whitespace().find(|word| word.starts_with("http://")).map(str::to_owned);
-        let url = url.unwrap_or_else(|| panic!("the server did not start: {line}{}", log.lock().unwrap()));
+        assert!(line.contains("is ready"), "it did not start: {line}{}", log.lock().unwrap());
+        let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap_or_default();
+        let url = url.trim_end_matches("/health").to_owned();
         // Keeps the pipe open, as a terminal would.
         std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();

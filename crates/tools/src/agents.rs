@@ -2,6 +2,7 @@
 //! (OPS-6): what is not theirs to run is not there.
 
 use model::agent::ASSISTANT;
+use model::execution::FollowUp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::Conn;
@@ -43,13 +44,18 @@ struct Wanted {
     parameters: Map<String, Value>,
 }
 
-/// Returns at once: the run goes on by itself.
+/// Returns at once: the run goes on by itself, and the conversation in which it was asked for hears of its end.
 pub(crate) async fn run(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
     let wanted: Wanted = call.read()?;
     let entry = named(&call, &wanted.agent)?;
     let draft = Draft { input: wanted.input, parameters: Some(wanted.parameters), ..Draft::default() };
     let supervisor = supervisor(&call)?;
-    let new = supervisor.prepare(&call.user, &entry.agent.id, draft, Origin::default()).map_err(refused)?;
+    let mut origin = Origin::default();
+    if let Some(conversation) = &call.conversation {
+        origin.follow_up = Some(FollowUp::Chat);
+        origin.context.insert("conversation_id".to_owned(), conversation.to_string().into());
+    }
+    let new = supervisor.prepare(&call.user, &entry.agent.id, draft, origin).map_err(refused)?;
     match store::executions::submit(conn, &new).await {
         Ok(()) => {}
         Err(error @ store::Error::QueueFull { .. }) => {
@@ -67,6 +73,7 @@ pub(crate) async fn run(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, 
         "agent_id": entry.agent.id,
         "agent": entry.agent.name,
         "state": execution.state,
+        "reports_back": new.follow_up.is_some(),
     }))))
 }
 
@@ -156,7 +163,7 @@ fn supervisor<'a>(call: &Call<'a>) -> Result<&'a Supervisor, Error> {
 fn refused(refused: Refused) -> Error {
     let code = match refused {
         Refused::NoAgent => answer::NOT_FOUND,
-        Refused::Disabled(_) | Refused::Broken(_) => answer::UNAVAILABLE,
+        Refused::Disabled(_) | Refused::NotHere(_) | Refused::Broken(_) => answer::UNAVAILABLE,
         Refused::Forbidden(_) | Refused::TooLarge { .. } | Refused::Invalid(_) => answer::VALIDATION_ERROR,
     };
     Error::Failure(Failure::new(code, refused.to_string()))

@@ -15,6 +15,7 @@ mod reminders;
 mod schedules;
 mod tasks;
 
+use model::conversation::Id;
 use model::{Clock, User, task};
 use scheduler::Scheduler;
 use serde_json::{Map, Value};
@@ -79,6 +80,7 @@ pub struct Toolbox<'a> {
     user: &'a User,
     specs: Specs,
     until: Option<Instant>,
+    conversation: Option<Id>,
     hold: Hold<'a>,
 }
 
@@ -92,14 +94,15 @@ enum Hold<'a> {
 
 impl Tools {
     pub fn for_user<'a>(&'a self, user: &'a User, store: &'a Store) -> Toolbox<'a> {
-        Toolbox { tools: self, user, specs: self.specs(user), until: None, hold: Hold::Store(store) }
+        let specs = self.specs(user);
+        Toolbox { tools: self, user, specs, until: None, conversation: None, hold: Hold::Store(store) }
     }
 
     /// Nothing that these tools do is there before the transaction is committed. Those of others are not among them: no
     /// transaction waits for another program.
     pub fn within<'a>(&'a self, user: &'a User, conn: &'a mut Conn) -> Toolbox<'a> {
         let specs = Specs::Ours(self.ours(user));
-        Toolbox { tools: self, user, specs, until: None, hold: Hold::Transaction(conn) }
+        Toolbox { tools: self, user, specs, until: None, conversation: None, hold: Hold::Transaction(conn) }
     }
 
     /// Whether every tool is our own, so that nothing has to be waited for.
@@ -143,6 +146,13 @@ impl Toolbox<'_> {
         &self.specs
     }
 
+    /// What is begun here and ends later is told in this conversation, which is kept.
+    #[must_use]
+    pub fn in_conversation(mut self, id: Option<&Id>) -> Self {
+        self.conversation = id.cloned();
+        self
+    }
+
     /// Nobody waits for an answer that comes later than this.
     pub fn end_by(&mut self, until: Option<Instant>) {
         self.until = until;
@@ -172,18 +182,20 @@ impl Toolbox<'_> {
         arguments.remove("user_id");
         arguments.remove("confirmation");
         catalog::rename(self.tools.names, &mut arguments);
-        let call = Call { tools: self.tools, user: self.user.clone(), tool, arguments, consent };
+        let (user, conversation) = (self.user.clone(), self.conversation.clone());
+        let call = Call { tools: self.tools, user, tool, arguments, consent, conversation };
         match &mut self.hold {
             Hold::Transaction(conn) => call.carry_out(conn).await,
             Hold::Store(store) if spec.read_only => call.carry_out(&mut store.reader().await?).await,
             Hold::Store(store) => {
-                let (tools, user) = (self.tools.clone(), self.user.clone());
-                let Call { tool, arguments, .. } = call;
+                let tools = self.tools.clone();
+                let Call { user, tool, arguments, conversation, .. } = call;
                 let outcome = store
                     .write(move |conn| {
-                        Box::pin(
-                            async move { Call { tools: &tools, user, tool, arguments, consent }.carry_out(conn).await },
-                        )
+                        Box::pin(async move {
+                            let call = Call { tools: &tools, user, tool, arguments, consent, conversation };
+                            call.carry_out(conn).await
+                        })
                     })
                     .await;
                 self.tools.committed(&[tool]);
@@ -200,6 +212,8 @@ struct Call<'a> {
     tool: Tool,
     arguments: Arguments,
     consent: Consent,
+    /// Where it is made, if that is kept.
+    conversation: Option<Id>,
 }
 
 impl Call<'_> {

@@ -2,11 +2,14 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use jiff::Timestamp;
+use model::Clock;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
+use super::listing;
 use crate::cli::Global;
 use crate::client::Client;
 use crate::config::data_dir;
@@ -20,7 +23,7 @@ const SHOWN: usize = 10;
 pub(crate) fn run(global: &Global, message: Option<String>, conversation: Option<&str>) -> anyhow::Result<()> {
     // Not the one of other commands: here Ctrl-C ends a turn, not the program.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let mut chat = Chat { conversation: conversation.map(str::to_owned), global, outside: None };
+    let mut chat = Chat { conversation: conversation.map(str::to_owned), global, outside: None, since: None };
     let ended = match message.filter(|message| message != "-") {
         Some(message) => runtime.block_on(chat.say_once(&message)),
         None if io::stdin().is_terminal() && !global.json => chat.prompt(&runtime),
@@ -37,6 +40,8 @@ struct Chat<'a> {
     global: &'a Global,
     /// What answers where no server runs.
     outside: Option<Outside>,
+    /// At the prompt: what came after this is shown between turns.
+    since: Option<Timestamp>,
 }
 
 /// How a turn ended.
@@ -102,6 +107,7 @@ impl Chat<'_> {
             "Talk to adjutant. Ctrl-C stops an answer, Ctrl-D or /quit ends, /new begins another conversation.",
         );
         runtime.block_on(self.recall())?;
+        self.since = Some(Clock::system().now());
         loop {
             match editor.readline("> ") {
                 Ok(line) if line.trim().is_empty() => {}
@@ -178,12 +184,26 @@ impl Chat<'_> {
         } else {
             Self::stream(&client, &body).await?
         };
+        self.news(&client).await;
         self.conversation = ended["conversation_id"].as_str().map(str::to_owned).or(self.conversation.take());
         Ok(Ended {
             success: ended["success"] == true,
             timed_out: ended["error_type"] == "timeout",
             phrase: ended["confirmation_phrase"].as_str().map(str::to_owned),
         })
+    }
+
+    /// What the user was told meanwhile. The conversation does not depend on it.
+    async fn news(&mut self, client: &Client) {
+        let Some(since) = self.since else { return };
+        let told = async { client.get("/api/notifications?unread=true&limit=10").await?.json() };
+        let Ok(told) = told.await else { return };
+        for notification in told["notifications"].as_array().into_iter().flatten().rev() {
+            if let Some(at) = listing::timestamp(&notification["created_at"]).filter(|at| *at > since) {
+                output::note(&super::notifications::line(notification));
+                self.since = self.since.max(Some(at));
+            }
+        }
     }
 
     async fn stream(client: &Client, body: &Value) -> anyhow::Result<Value> {

@@ -11,8 +11,10 @@ use serde_json::{Map, json};
 use tools::foreign::{self, Transport};
 
 use crate::cli::{ConfigCommand, Global};
-use crate::config::mcp_servers::{self, Entry, KEYS, Key, Of};
+use crate::config::mcp_servers::{self, KEYS, Key, Of};
+use crate::config::notify;
 use crate::config::settings::{Kind, SETTINGS, Setting};
+use crate::config::tables::Entry;
 use crate::config::{Config, Layers, Value, models, secrets, user_config_file};
 use crate::exit::{Code, Exit};
 use crate::output;
@@ -64,6 +66,19 @@ pub(crate) fn template() -> String {
     }
     text.push_str(AGENTS);
     text.push_str(SCHEDULES);
+    text.push_str("\n# Where users are told of reminders and of what became of runs, besides the product itself.\n");
+    let kinds = [("team", "webhook", notify::Of::Webhook), ("desk", "command", notify::Of::Command)];
+    for (name, kind, of) in kinds.into_iter().chain([("mail", "email", notify::Of::Email)]) {
+        text.push_str(&format!("# [[notify]]\n# name = \"{name}\"\n# type = \"{kind}\"\n"));
+        // What every channel may have is said once.
+        let also = |key: &&notify::Key| {
+            key.of == notify::Of::Every && kind == "webhook" && !["name", "type"].contains(&key.name)
+        };
+        for key in notify::KEYS.iter().filter(|key| key.of == of || also(key)) {
+            text.push_str(&format!("# {}\n# {} = {}\n", key.about, key.name, key.example));
+        }
+        text.push('\n');
+    }
     text
 }
 
@@ -160,6 +175,7 @@ fn show(global: &Global) -> anyhow::Result<()> {
         let all = json!({
             "data_dir": config.data_dir, "settings": values, "models": models, "mcp_servers": servers, "agents": agents,
             "schedules": schedules,
+            "notify": config.layers.notify.iter().map(|entry| channel(&config, entry)).collect::<Vec<_>>(),
         });
         return output::say(&all.to_string());
     }
@@ -178,6 +194,10 @@ fn show(global: &Global) -> anyhow::Result<()> {
     for entry in &config.layers.mcp_servers {
         let value = enabled(&config, entry).map_or_else(|| "off: enabled is false".to_owned(), mcp_servers::described);
         rows.push(vec![format!("mcp_servers[{}]", entry.name()), value, entry.origin.to_string()]);
+    }
+    for entry in &config.layers.notify {
+        let value = channel_of(&config, entry).map_or_else(|| "off: enabled is false".to_owned(), notify::described);
+        rows.push(vec![format!("notify[{}]", entry.name()), value, entry.origin.to_string()]);
     }
     for (agent, origin) in agents(&config) {
         rows.push(vec![format!("agents[{}]", agent.id), described(agent), origin]);
@@ -264,6 +284,25 @@ fn server(config: &Config, entry: &Entry) -> serde_json::Value {
     })
 }
 
+/// Of its address only what is no secret, of its secret only where it is kept.
+fn channel(config: &Config, entry: &Entry) -> serde_json::Value {
+    let channel = channel_of(config, entry);
+    json!({
+        "name": entry.name(),
+        "type": entry.text("type"),
+        "enabled": entry.is_enabled(),
+        "is": channel.map(notify::described),
+        "secret": entry.text("secret"),
+        "kinds": entry.list("kinds"),
+        "users": entry.list("users"),
+        "origin": entry.origin.to_string(),
+    })
+}
+
+fn channel_of<'a>(config: &'a Config, entry: &Entry) -> Option<&'a ::notify::Channel> {
+    config.notify.channels.iter().find(|channel| entry.is_enabled() && channel.name == entry.name())
+}
+
 fn enabled<'a>(config: &'a Config, entry: &Entry) -> Option<&'a foreign::Settings> {
     config.mcp_servers.iter().find(|settings| entry.is_enabled() && settings.name == entry.name())
 }
@@ -283,6 +322,7 @@ fn shown(setting: &Setting, layers: &Layers) -> (Option<serde_json::Value>, Stri
             Kind::Text("") | Kind::Secret => None,
             Kind::Text(text) | Kind::Decimal(text) => Some(json!(text)),
             Kind::Number(number) => Some(json!(number)),
+            Kind::Flag(flag) => Some(json!(flag)),
             Kind::List(list) => Some(json!(list)),
             Kind::Headers => Some(json!([])),
         };
@@ -296,6 +336,7 @@ fn shown(setting: &Setting, layers: &Layers) -> (Option<serde_json::Value>, Stri
         }
         Value::Text(text) => json!(text),
         Value::Number(number) => json!(number),
+        Value::Flag(flag) => json!(flag),
         Value::List(list) if setting.kind == Kind::Headers => {
             json!(list.iter().map(|entry| secrets::shown_header(entry)).collect::<Vec<_>>())
         }

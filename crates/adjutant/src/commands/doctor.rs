@@ -17,7 +17,7 @@ use super::agents::check;
 use super::agents::presets;
 use crate::cli::Global;
 use crate::client::http;
-use crate::config::{Config, Mistake, mcp_servers, models};
+use crate::config::{Config, Mistake, mcp_servers, models, notify};
 use crate::exit::{Code, Exit};
 use crate::output;
 
@@ -61,7 +61,7 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
         None => good("configuration", "no file, defaults are used".to_owned()),
     });
     match server {
-        Some(url) => findings.push(health(url).await),
+        Some(url) => findings.extend(health(url).await),
         None => findings.extend(data(config).await),
     }
     findings.push(match &config.server.auth {
@@ -83,6 +83,7 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     findings.extend(join_all(models.map(|(label, address)| answers(label, address))).await);
     findings.extend(mcp(&config.mcp_servers).await);
     findings.extend(agents(&config.agents).await);
+    findings.extend(channels(config).await);
     let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
     findings.push(good("time zone", zone));
     if let Some(endpoint) = &config.otlp_endpoint {
@@ -94,21 +95,49 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
 /// The server that runs here, or else the database itself.
 async fn data(config: &Config) -> Vec<Finding> {
     match Lock::take(&config.data_dir) {
-        Err(store::Error::InUse { at: Some(url), .. }) => vec![health(&url).await],
+        Err(store::Error::InUse { at: Some(url), .. }) => health(&url).await,
         Err(error) => vec![bad("data directory", error.to_string())],
         Ok(_lock) => {
             let dir = good("data directory", config.data_dir.display().to_string());
             let server = good("server", "not running; commands work on the data directory".to_owned());
-            let database = match Store::open(&config.location(), config.durability).await {
-                Ok(store) => good("database", format!("{}, schema up to date", store.kind())),
-                Err(error) => bad("database", model::redact::redact(&error.to_string()).into_owned()),
-            };
-            vec![dir, server, database]
+            let mut findings = vec![dir, server];
+            match Store::open(&config.location(), config.durability).await {
+                Ok(store) => {
+                    findings.push(good("database", format!("{}, schema up to date", store.kind())));
+                    findings.extend(outbox(&store).await);
+                }
+                Err(error) => findings.push(bad("database", model::redact::redact(&error.to_string()).into_owned())),
+            }
+            findings
         }
     }
 }
 
-async fn health(url: &str) -> Finding {
+/// What waits to be delivered, or never was.
+async fn outbox(store: &Store) -> Vec<Finding> {
+    let read = async { store::outbox::standing(&mut store.reader().await?).await };
+    let Ok(standing) = read.await else { return Vec::new() };
+    let says = |channel: &store::outbox::Standing| {
+        format!("{}: {} waiting, {} given up", channel.channel, channel.waiting, channel.dead)
+    };
+    standing.iter().map(|channel| good("notifications", says(channel))).collect()
+}
+
+/// The ways by which users are told. Nothing is sent to try them.
+async fn channels(config: &Config) -> Vec<Finding> {
+    let checks = config.notify.channels.iter().map(|channel| async {
+        let about = format!("{} ({})", channel.name, notify::described(channel));
+        match tokio::time::timeout(PATIENCE, channel.check()).await {
+            Ok(Ok(says)) => good("channel", format!("{about}: {says}")),
+            Ok(Err(says)) => bad("channel", format!("{about}: {says}")),
+            Err(_) => bad("channel", format!("{about}: does not answer")),
+        }
+    });
+    join_all(checks).await
+}
+
+/// The server, and its channels that are disabled.
+async fn health(url: &str) -> Vec<Finding> {
     let ask = async {
         let client = http(url).timeout(PATIENCE).build()?;
         client.get(format!("{}/health", url.trim_end_matches('/'))).send().await?.json::<Value>().await
@@ -116,10 +145,17 @@ async fn health(url: &str) -> Finding {
     match ask.await {
         Ok(health) if health["status"] == "ok" => {
             let database = health["dependencies"]["database"]["kind"].as_str().unwrap_or_default().to_owned();
-            good("server", format!("running at {url}, {database} answers"))
+            let mut findings = vec![good("server", format!("running at {url}, {database} answers"))];
+            let channels = health["dependencies"]["channels"].as_array().into_iter().flatten();
+            findings.extend(channels.filter(|channel| channel["status"] != "ok").map(|channel| {
+                let text = |field: &str| channel[field].as_str().unwrap_or_default().to_owned();
+                let (name, until, error) = (text("name"), text("disabled_until"), text("last_error"));
+                bad("channel", format!("{name} is disabled until {until}, too much was given up: {error}"))
+            }));
+            findings
         }
-        Ok(health) => bad("server", format!("running at {url}, but not well: {health}")),
-        Err(error) => bad("server", format!("holds the data directory but does not answer at {url}: {error}")),
+        Ok(health) => vec![bad("server", format!("running at {url}, but not well: {health}"))],
+        Err(error) => vec![bad("server", format!("holds the data directory but does not answer at {url}: {error}"))],
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) async fn execution(client: &Client, name: &str) -> anyhow::Result<Val
     one("execution", name, &found, &[&id, &part], title)
 }
 
-fn is_part(id: &str, wanted: &str) -> bool {
+pub(crate) fn is_part(id: &str, wanted: &str) -> bool {
     !wanted.is_empty() && (id.starts_with(wanted) || id.ends_with(wanted))
 }
 

@@ -10,6 +10,8 @@ pub(crate) mod executions;
 mod listing;
 pub(crate) mod manual;
 pub(crate) mod mcp;
+mod notifications;
+mod reminders;
 pub(crate) mod run;
 pub(crate) mod schedules;
 pub(crate) mod serve;
@@ -30,6 +32,8 @@ pub(crate) async fn client(global: &Global, command: Command) -> anyhow::Result<
     match command {
         Command::Agents(command) => agents::run(global, command).await,
         Command::Tasks(command) => tasks::run(global, command).await,
+        Command::Reminders(command) => reminders::run(global, command).await,
+        Command::Notifications(wanted) => notifications::run(global, &wanted).await,
         Command::Token(command) => token::run(global, command).await,
         Command::Backup { file } => backup::backup(&Client::connect(global).await?, file).await,
         Command::Restore { file } => backup::restore(global, &file).await,

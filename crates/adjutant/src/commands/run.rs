@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Read};
 
 use anyhow::Context;
+use model::agent::ASSISTANT;
 use serde_json::{Map, Value, json};
 
 use super::listing::{self, pair, text};
@@ -26,22 +27,35 @@ pub(crate) fn run(global: &Global, order: &Run) -> anyhow::Result<()> {
 }
 
 async fn carry_out(global: &Global, order: &Run, body: &Value) -> anyhow::Result<()> {
-    let client = Client::connect(global).await?;
+    let mut outside = None;
+    // The assistant asks models; the others need none of us.
+    let client = match order.agent == ASSISTANT {
+        true => Client::to_chat(global, &mut outside).await?,
+        false => Client::connect(global).await?,
+    };
+    let ran = ask(global, order, body, &client).await;
+    if let Some(outside) = outside {
+        outside.stop().await;
+    }
+    ran
+}
+
+async fn ask(global: &Global, order: &Run, body: &Value, client: &Client) -> anyhow::Result<()> {
     if order.detach && client.supervisor().is_some() {
         return Err(alone("--detach"));
     }
-    let agent = listing::agent(&client, &order.agent).await?;
+    let agent = listing::agent(client, &order.agent).await?;
     let id = text(&agent, "id");
     let path = format!("/api/agents/{id}/executions");
     if order.detach {
         let answer = client.post(&path, body).await?;
         return if global.json { output::say(&answer.text()) } else { output::say(text(&answer.json()?, "id")) };
     }
-    let mut watch = Watch::begin(&client, id).await?;
+    let mut watch = Watch::begin(client, id).await?;
     let ended = async {
         let execution = client.post(&path, body).await?.json()?;
         let show = if global.json { Show::Nothing } else { Show::answer_of(&agent) };
-        finish(&mut watch, &client, global, text(&execution, "id"), show).await
+        finish(&mut watch, client, global, text(&execution, "id"), show).await
     };
     let ended = ended.await;
     watch.end().await;

@@ -1,4 +1,4 @@
-//! `adjutant serve`: runs until it is told to stop.
+//! `adjutant serve` and `adjutant work`: run until they are told to stop.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -16,14 +16,44 @@ use crate::telemetry::Traces;
 use crate::wire::{self, Outside};
 use crate::{logging, output};
 
-pub(crate) fn run(global: &Global, listen: Option<&str>) -> anyhow::Result<()> {
+/// What this node does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Both,
+    /// Agents are run by other nodes.
+    Serve,
+    /// Only runs agents.
+    Work,
+}
+
+impl Role {
+    /// Whether the database lets nodes share the work.
+    fn check(self, config: &Config) -> anyhow::Result<()> {
+        let what = match self {
+            Self::Serve => "`serve --no-work`",
+            Self::Work => "`work`",
+            Self::Both => return Ok(()),
+        };
+        match config.database_url {
+            Some(_) => Ok(()),
+            None => {
+                let message =
+                    "needs PostgreSQL, which several nodes can share: set database.url, or run `adjutant serve`";
+                Err(Exit::new(Code::Usage, format!("{what} {message}")).into())
+            }
+        }
+    }
+}
+
+pub(crate) fn run(global: &Global, listen: Option<&str>, role: Role) -> anyhow::Result<()> {
     let config = super::load(global, listen)?;
+    role.check(&config)?;
     let runtime = wire::runtime()?;
     let mut lock = runtime.block_on(wire::lock(&config.data_dir))?;
     let traces = runtime.block_on(async { Traces::start(&config) }).context("failed to start traces")?;
     let log = logging::start(&config, traces.as_ref());
     logging::log_panics();
-    let served = runtime.block_on(serve(global, listen, &config, &mut lock, &log));
+    let served = runtime.block_on(serve(global, listen, &config, role, &mut lock, &log));
     if let Some(traces) = traces {
         traces.finish();
     }
@@ -34,6 +64,7 @@ async fn serve(
     global: &Global,
     listen: Option<&str>,
     config: &Config,
+    role: Role,
     lock: &mut Lock,
     log: &logging::Handle,
 ) -> anyhow::Result<()> {
@@ -41,20 +72,48 @@ async fn serve(
     let mut signals = Signals::listen()?;
     let outside = Outside::start(config);
     let app = wire::app(config, config.server.clone(), outside.equipment(config)?).await?;
-    let listener = TcpListener::bind(config.listen).await.map_err(|error| {
-        Exit::new(Code::Failed, format!("cannot listen on {}: {error}; choose another with --listen", config.listen))
-    })?;
-    let url = format!("http://{}", reachable(listener.local_addr()?));
-    lock.publish(&url)?;
-    greet(config, &url)?;
+    // One that only works has no address unless it is given one.
+    let listener = match role == Role::Work && listen.is_none() {
+        true => None,
+        false => Some(bind(config).await?),
+    };
+    let url = match &listener {
+        Some(listener) => Some(format!("http://{}", reachable(listener.local_addr()?))),
+        None => None,
+    };
+    if let Some(url) = url.as_ref().filter(|_| role != Role::Work) {
+        lock.publish(url)?;
+    }
+    greet(config, role, url.as_deref())?;
     tracing::info!(event = "server_started", address = url, database = app.store().kind());
-    app.supervisor().work().await.context("failed to begin to run agents")?;
-    wire::sync(&app, config.schedules.clone())
-        .await
-        .context("failed to bring in the schedules of the configuration")?;
-    let (scheduler, stopping) = (app.scheduler().clone(), app.stopping().clone());
-    let schedules = tokio::spawn(async move { scheduler.run(stopping).await });
-    let mut server = tokio::spawn(server::serve::serve(app.clone(), listener));
+    let begun = match role {
+        Role::Serve => app.supervisor().attend().await,
+        Role::Both | Role::Work => app.supervisor().work().await,
+    };
+    begun.context("failed to begin to run agents")?;
+    let schedules = match role {
+        Role::Serve => None,
+        Role::Both | Role::Work => {
+            let synced = wire::sync(&app, config.schedules.clone()).await;
+            synced.context("failed to bring in the schedules of the configuration")?;
+            let (scheduler, stopping) = (app.scheduler().clone(), app.stopping().clone());
+            Some(tokio::spawn(async move { scheduler.run(stopping).await }))
+        }
+    };
+    let notifying = tokio::spawn({
+        let app = app.clone();
+        async move { app.notifier().run(app.stopping()).await }
+    });
+    let mut server = tokio::spawn({
+        let app = app.clone();
+        async move {
+            match listener {
+                Some(listener) if role == Role::Work => server::serve::tell_health(app, listener).await,
+                Some(listener) => server::serve::serve(app, listener).await,
+                None => server::serve::work(app).await,
+            }
+        }
+    });
     loop {
         tokio::select! {
             wish = signals.next() => match wish {
@@ -72,10 +131,20 @@ async fn serve(
         // Whoever asks twice does not want to wait.
         () = signals.stop() => Err(Exit::new(Code::Interrupted, "stopped without waiting").into()),
     };
-    schedules.await.context("the scheduler failed")?;
+    if let Some(schedules) = schedules {
+        schedules.await.context("the scheduler failed")?;
+    }
     app.supervisor().stop().await;
+    let _ = notifying.await;
     outside.stop().await;
     stopped
+}
+
+async fn bind(config: &Config) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(config.listen).await.map_err(|error| {
+        let message = format!("cannot listen on {}: {error}; choose another with --listen", config.listen);
+        Exit::new(Code::Failed, message).into()
+    })
 }
 
 struct Signals {
@@ -151,6 +220,7 @@ async fn reload(
             if let Err(error) = wire::sync(app, new.schedules).await {
                 tracing::error!(event = "schedules_not_synced", error = %error);
             }
+            app.notifier().reload(new.notify);
             app.reload(server::Settings { loopback_only: old.server.loopback_only, ..new.server }, equipment);
             tracing::info!(event = "configuration_reloaded");
         }
@@ -161,9 +231,19 @@ async fn reload(
     }
 }
 
-fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
-    output::say(&format!("adjutant {} is ready at {url}", env!("CARGO_PKG_VERSION")))?;
-    output::say(&format!("  interface  {url}/docs"))?;
+fn greet(config: &Config, role: Role, url: Option<&str>) -> anyhow::Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    match (role, url) {
+        (Role::Work, None) => output::say(&format!("adjutant {version} is ready to run agents"))?,
+        (Role::Work, Some(url)) => {
+            output::say(&format!("adjutant {version} is ready to run agents; how it is: {url}/health"))?;
+        }
+        (_, url) => {
+            let url = url.unwrap_or_default();
+            output::say(&format!("adjutant {version} is ready at {url}"))?;
+            output::say(&format!("  interface  {url}/docs"))?;
+        }
+    }
     match &config.database_url {
         Some(_) => output::say("  database   PostgreSQL")?,
         None => output::say(&format!("  database   SQLite in {}", config.data_dir.display()))?,
@@ -176,7 +256,15 @@ fn greet(config: &Config, url: &str) -> anyhow::Result<()> {
         (_, servers) if servers.is_empty() => output::say("  tools      our own; no MCP servers are configured")?,
         (_, servers) => output::say(&format!("  tools      our own, and those of {servers}"))?,
     }
-    greet_agents(config)?;
+    match role {
+        Role::Serve => output::say("  agents     run by other nodes: this one was started with --no-work")?,
+        Role::Both | Role::Work => greet_agents(config)?,
+    }
+    let channels: Vec<_> = config.notify.channels.iter().map(|channel| channel.name.as_str()).collect();
+    match channels.join(", ") {
+        none if none.is_empty() => output::say("  notify     in the product only: no [[notify]] is configured")?,
+        channels => output::say(&format!("  notify     in the product, and by {channels}"))?,
+    }
     match &config.server.auth {
         Some(_) => output::say("  users      by token"),
         None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),

@@ -179,7 +179,7 @@ async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Va
 }
 
 /// The one task that a person means by an id, a part of an id, or a title.
-async fn resolve(client: &Client, name: &str) -> anyhow::Result<Value> {
+pub(super) async fn resolve(client: &Client, name: &str) -> anyhow::Result<Value> {
     let found = all(client, &query([("status", "all"), ("ref", name)]), usize::MAX).await?;
     let wanted = name.trim().to_lowercase();
     let id = |task: &Value| text(task, "id") == wanted;

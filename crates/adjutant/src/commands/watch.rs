@@ -20,7 +20,7 @@ const TRIES: u32 = 40;
 /// How much of an answer is remembered, in case it comes once more.
 const REMEMBERED: usize = 1 << 20;
 
-/// The events of an execution, across any number of connections.
+/// The events at one path, across any number of connections.
 pub(crate) struct Following<'a> {
     client: &'a Client,
     path: String,
@@ -30,12 +30,16 @@ pub(crate) struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
+    /// Those of an execution; the last one is `result`.
     pub(crate) fn of(client: &'a Client, id: &str) -> Self {
-        let path = format!("/api/executions/{id}/events");
+        Self::at(client, format!("/api/executions/{id}/events"))
+    }
+
+    pub(crate) fn at(client: &'a Client, path: String) -> Self {
         Self { client, path, after: None, stream: None, failures: 0 }
     }
 
-    /// The next event. The last one is `result`. Whoever stops waiting for it misses nothing.
+    /// The next event. Whoever stops waiting for it misses nothing.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Event> {
         loop {
             if let Some(stream) = &mut self.stream {
@@ -45,7 +49,11 @@ impl<'a> Following<'a> {
                         self.after = event.id.clone().or(self.after.take());
                         return Ok(event);
                     }
-                    Ok(None) | Err(_) => self.stream = None,
+                    Ok(None) | Err(_) => {
+                        // Also where nothing was said but from where on.
+                        self.after = self.after.take().or(stream.last_id());
+                        self.stream = None;
+                    }
                 }
                 tokio::time::sleep(PAUSE).await;
             }

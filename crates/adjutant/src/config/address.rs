@@ -31,7 +31,7 @@ pub(crate) fn shown(address: &str) -> &str {
 
 /// Whether the host is this machine or in a private network. A name without a dot is one of those: it is looked up in
 /// the network's own names, as those of containers are.
-fn is_near(url: &Url) -> bool {
+pub(crate) fn is_near(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');
     match host.parse() {

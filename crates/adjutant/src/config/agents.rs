@@ -3,11 +3,15 @@
 use model::agent::{Agent, Draft};
 use serde_json::Value;
 
-use super::entries::Entry;
+use super::entries::{About, Entry};
 use super::read::Reader;
 use super::{Mistake, Variables};
 
 pub(crate) const SECTION: &str = "agents";
+
+/// In messages: what one is, and what is wrong where they are none.
+pub(crate) const ABOUT: About =
+    About { section: SECTION, one: "an agent", wrong: "every agent is an [[agents]] of its own, with an id" };
 
 /// The agents, each well written; whether their programs are there is another question.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Vec<Agent> {

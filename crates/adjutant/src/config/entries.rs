@@ -9,6 +9,7 @@ use toml::de::{DeString, DeValue};
 
 use super::Mistake;
 use super::layers::Origin;
+use super::tables::{Table, tables};
 
 /// One of them as it stands in the file.
 #[derive(Clone)]
@@ -20,42 +21,37 @@ pub(crate) struct Entry {
     origins: BTreeMap<String, Origin>,
 }
 
-/// Takes those of a section out of the document; `noun` is what one of them is called, and `key` what tells it from the others.
+/// What is said about those of a section.
+#[derive(Clone, Copy)]
+pub(crate) struct About {
+    pub(crate) section: &'static str,
+    /// What one of them is.
+    pub(crate) one: &'static str,
+    /// What is wrong where they are no list of tables.
+    pub(crate) wrong: &'static str,
+}
+
+/// Takes those of a section out of the document.
 pub(crate) fn collect(
-    (name, noun, key): (&str, &str, &str),
+    about: About,
     section: &Spanned<DeString<'_>>,
     content: &Spanned<DeValue<'_>>,
     at: &dyn Fn(usize) -> Origin,
     mistakes: &mut Vec<Mistake>,
 ) -> Vec<Entry> {
-    let wrong = format!("every {noun} is one [[{name}]] of its own, with {key}");
-    let DeValue::Array(tables) = content.get_ref() else {
-        mistakes.push(Mistake { origin: at(section.span().start), message: wrong });
-        return Vec::new();
-    };
     let mut entries = Vec::new();
-    for (index, table) in tables.iter().enumerate() {
-        let origin = at(table.span().start);
-        let DeValue::Table(keys) = table.get_ref() else {
-            mistakes.push(Mistake { origin, message: wrong.clone() });
-            continue;
-        };
-        let mut entry =
-            Entry { origin, title: format!("{name}[{}]", index + 1), fields: Map::new(), origins: BTreeMap::new() };
-        for (field, value) in keys {
-            let origin = at(field.span().start);
-            let field = field.get_ref().to_string();
-            match to_json(value.get_ref()) {
+    let named = (about.section, &["id", "name"][..], about.wrong);
+    for Table { origin, title, keys } in tables(named, section, content, at, mistakes) {
+        let mut entry = Entry { origin, title, fields: Map::new(), origins: BTreeMap::new() };
+        for (field, value, origin) in keys {
+            match to_json(value) {
                 Some(value) => drop(entry.fields.insert(field.clone(), value)),
                 None => {
-                    let message = format!("{}.{field} has a value that is none for a {noun}", entry.title);
+                    let message = format!("{}.{field} has a value that is none for {}", entry.title, about.one);
                     mistakes.push(Mistake { origin: origin.clone(), message });
                 }
             }
             entry.origins.insert(field, origin);
-        }
-        if let Some(id) = entry.fields.get("id").or(entry.fields.get("name")).and_then(Value::as_str) {
-            entry.title = format!("{name}[{id}]");
         }
         entries.push(entry);
     }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
 use super::entries::{self, Entry as Several};
-use super::mcp_servers::{self, Entry};
 use super::secrets::Variables;
 use super::settings::{self, Kind};
-use super::{Mistake, agents, config_file, schedules};
+use super::tables::Entry;
+use super::{Mistake, agents, config_file, mcp_servers, notify, schedules};
 use crate::cli::Global;
 
 /// Where a value was written; in the order of a file's lines.
@@ -38,8 +39,17 @@ impl fmt::Display for Origin {
 pub(crate) enum Value {
     Text(String),
     Number(u64),
+    Flag(bool),
     List(Vec<String>),
 }
+
+/// Sections of which there may be several, and what they are.
+pub(crate) const SEVERAL: [(&str, &str); 4] = [
+    ("mcp_servers", "MCP servers"),
+    (agents::SECTION, "agents"),
+    (schedules::SECTION, "schedules"),
+    ("notify", "channels"),
+];
 
 /// The values that were given, by setting; later layers have replaced earlier ones.
 #[derive(Clone, Default)]
@@ -50,6 +60,7 @@ pub(crate) struct Layers {
     pub(crate) mcp_servers: Vec<Entry>,
     pub(crate) agents: Vec<Several>,
     pub(crate) schedules: Vec<Several>,
+    pub(crate) notify: Vec<Entry>,
 }
 
 /// Without the values: a variable may hold a secret where a reference was wanted.
@@ -101,43 +112,47 @@ impl Layers {
             mistakes.push(Mistake { origin: at(offset), message: format!("not TOML: {}", error.message()) });
         }
         for (section, content) in document.get_ref() {
-            if section.get_ref() == mcp_servers::SECTION {
-                self.mcp_servers = mcp_servers::collect(section, content, &at, mistakes);
-                continue;
+            match section.get_ref().as_ref() {
+                "mcp_servers" => self.mcp_servers = mcp_servers::SECTION.collect(section, content, &at, mistakes),
+                "notify" => self.notify = notify::SECTION.collect(section, content, &at, mistakes),
+                agents::SECTION => self.agents = entries::collect(agents::ABOUT, section, content, &at, mistakes),
+                schedules::SECTION => {
+                    self.schedules = entries::collect(schedules::ABOUT, section, content, &at, mistakes);
+                }
+                _ => self.add_section(section, content, &at, mistakes),
             }
-            if section.get_ref() == agents::SECTION {
-                let named = (agents::SECTION, "agent", "an id");
-                self.agents = entries::collect(named, section, content, &at, mistakes);
-                continue;
-            }
-            if section.get_ref() == schedules::SECTION {
-                let named = (schedules::SECTION, "schedule", "a name");
-                self.schedules = entries::collect(named, section, content, &at, mistakes);
-                continue;
-            }
-            let DeValue::Table(keys) = content.get_ref() else {
-                let origin = at(section.span().start);
-                mistakes.push(match settings::is_section(section.get_ref()) {
-                    true => Mistake { origin, message: format!("{0} must be a section: [{0}]", section.get_ref()) },
-                    false => unknown(section.get_ref(), origin),
-                });
+        }
+    }
+
+    fn add_section(
+        &mut self,
+        section: &Spanned<DeString<'_>>,
+        content: &Spanned<DeValue<'_>>,
+        at: &dyn Fn(usize) -> Origin,
+        mistakes: &mut Vec<Mistake>,
+    ) {
+        let DeValue::Table(keys) = content.get_ref() else {
+            let origin = at(section.span().start);
+            mistakes.push(match settings::is_section(section.get_ref()) {
+                true => Mistake { origin, message: format!("{0} must be a section: [{0}]", section.get_ref()) },
+                false => unknown(section.get_ref(), origin),
+            });
+            return;
+        };
+        for (key, value) in keys {
+            let name = format!("{}.{}", section.get_ref(), key.get_ref());
+            let origin = at(key.span().start);
+            let Some(setting) = settings::find(&name) else {
+                mistakes.push(unknown(&name, origin));
                 continue;
             };
-            for (key, value) in keys {
-                let name = format!("{}.{}", section.get_ref(), key.get_ref());
-                let origin = at(key.span().start);
-                let Some(setting) = settings::find(&name) else {
-                    mistakes.push(unknown(&name, origin));
-                    continue;
-                };
-                match from_toml(setting.kind, value.get_ref()) {
-                    Ok(value) => drop(self.values.insert(setting.name, (value, origin))),
-                    Err(wanted) => mistakes.push(Mistake { origin, message: format!("{name} must be {wanted}") }),
-                }
+            match from_toml(setting.kind, value.get_ref()) {
+                Ok(value) => drop(self.values.insert(setting.name, (value, origin))),
+                Err(wanted) => mistakes.push(Mistake { origin, message: format!("{name} must be {wanted}") }),
             }
-            if keys.is_empty() && !settings::is_section(section.get_ref()) {
-                mistakes.push(unknown(section.get_ref(), at(section.span().start)));
-            }
+        }
+        if keys.is_empty() && !settings::is_section(section.get_ref()) {
+            mistakes.push(unknown(section.get_ref(), at(section.span().start)));
         }
     }
 
@@ -146,19 +161,11 @@ impl Layers {
             let Some(path) = variable.strip_prefix("ADJUTANT_").filter(|path| path.contains("__")) else { continue };
             let name = path.to_lowercase().replacen("__", ".", 1);
             let origin = Origin::Variable(variable.to_owned());
-            if name.split('.').next() == Some(mcp_servers::SECTION) {
-                let message = "MCP servers stand in the file, as [[mcp_servers]]; variables cannot add or change them";
-                mistakes.push(Mistake { origin, message: message.to_owned() });
-                continue;
-            }
-            if name.split('.').next() == Some(agents::SECTION) {
-                let message = "agents stand in the file, as [[agents]]; variables cannot add or change them";
-                mistakes.push(Mistake { origin, message: message.to_owned() });
-                continue;
-            }
-            if name.split('.').next() == Some(schedules::SECTION) {
-                let message = "schedules stand in the file, as [[schedules]]; variables cannot add or change them";
-                mistakes.push(Mistake { origin, message: message.to_owned() });
+            let several = name.split('.').next().and_then(|section| SEVERAL.iter().find(|(name, _)| *name == section));
+            if let Some((section, what)) = several {
+                let message =
+                    format!("{what} stand in the file, as [[{section}]]; variables cannot add or change them");
+                mistakes.push(Mistake { origin, message });
                 continue;
             }
             let Some(setting) = settings::find(&name) else {
@@ -188,6 +195,7 @@ fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, &'static str> {
         (Kind::Number(_), DeValue::Integer(number)) => {
             number.as_str().parse().ok().filter(|_| number.radix() == 10).map(Value::Number).ok_or(wanted(kind))
         }
+        (Kind::Flag(_), DeValue::Boolean(flag)) => Ok(Value::Flag(*flag)),
         (Kind::Decimal(_), DeValue::String(text)) => Ok(Value::Text(text.to_string())),
         (Kind::Decimal(_), DeValue::Integer(number)) => Ok(Value::Text(number.as_str().to_owned())),
         (Kind::Decimal(_), DeValue::Float(number)) => Ok(Value::Text(number.as_str().to_owned())),
@@ -206,6 +214,7 @@ fn from_text(kind: Kind, text: &str) -> Result<Value, &'static str> {
     match kind {
         Kind::Text(_) | Kind::Decimal(_) | Kind::Secret => Ok(Value::Text(text.to_owned())),
         Kind::Number(_) => text.trim().parse().map(Value::Number).map_err(|_| wanted(kind)),
+        Kind::Flag(_) => text.trim().to_lowercase().parse().map(Value::Flag).map_err(|_| wanted(kind)),
         Kind::List(_) | Kind::Headers => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Ok(Value::List(items.map(str::to_owned).collect()))
@@ -217,6 +226,7 @@ fn wanted(kind: Kind) -> &'static str {
     match kind {
         Kind::Text(_) => "text in quotes",
         Kind::Number(_) => "a whole number",
+        Kind::Flag(_) => "true or false",
         Kind::Decimal(_) => "a number",
         Kind::List(_) => "a list of texts",
         Kind::Headers => "a list of texts such as \"Name: value\"",

@@ -9,10 +9,12 @@ pub(crate) mod entries;
 mod layers;
 pub(crate) mod mcp_servers;
 pub(crate) mod models;
+pub(crate) mod notify;
 mod read;
 pub(crate) mod schedules;
 pub(crate) mod secrets;
 pub(crate) mod settings;
+pub(crate) mod tables;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -53,6 +55,7 @@ pub(crate) struct Config {
     pub(crate) agents: Vec<model::agent::Agent>,
     pub(crate) schedules: Vec<scheduler::Checked>,
     pub(crate) admission: supervisor::Admission,
+    pub(crate) notify: ::notify::Settings,
     pub(crate) log_level: LevelFilter,
     pub(crate) log_format: LogFormat,
     pub(crate) otlp_endpoint: Option<String>,
@@ -115,6 +118,9 @@ impl Config {
             );
             reader.mistake("server.listen", message);
         }
+        let time_zone = reader
+            .parsed("assistant.time_zone", "a time zone such as Europe/Berlin", |name| TimeZone::get(name).ok())
+            .unwrap_or_else(TimeZone::system);
         let settings = server::Settings {
             request_timeout: Duration::from_secs(reader.number("server.request_timeout_seconds", 1, 3600)),
             max_body_bytes: reader.size("server.max_body_bytes", 1024, 1 << 30),
@@ -124,9 +130,7 @@ impl Config {
             cors_origins: reader.list("server.cors_origins", "an origin such as https://app.example", origin_of),
             rate_limit: rate(reader, auth.is_some()),
             auth,
-            time_zone: reader
-                .parsed("assistant.time_zone", "a time zone such as Europe/Berlin", |name| TimeZone::get(name).ok())
-                .unwrap_or_else(TimeZone::system),
+            time_zone: time_zone.clone(),
             numeric_dates: reader
                 .word("assistant.numeric_dates", &[("month_first", Order::MonthFirst), ("day_first", Order::DayFirst)]),
             tasks: model::task::Limits { max_title_chars: reader.size("tasks.max_title_chars", 1, 2000) },
@@ -144,6 +148,7 @@ impl Config {
                     0 => None,
                     gb => i64::try_from(gb * 1_000_000_000).ok(),
                 },
+                notifications: days(reader.number("retention.notification_days", 0, 36_500)),
             },
         };
         let (models, model_sources, model_reason) = models::read(reader);
@@ -162,6 +167,7 @@ impl Config {
             agents: agents::read(reader),
             schedules,
             admission: admission(reader, data_dir(global)),
+            notify: notify::read(reader, time_zone),
             log_level: reader.word("log.level", &LEVELS),
             log_format: reader
                 .word("log.format", &[("auto", LogFormat::Auto), ("json", LogFormat::Json), ("text", LogFormat::Text)]),

@@ -43,7 +43,7 @@ impl Reader<'_> {
         match self.layers.values.get(name) {
             Some((Value::Text(text), _)) => !text.trim().is_empty(),
             Some((Value::List(items), _)) => !items.is_empty(),
-            Some((Value::Number(_), _)) => true,
+            Some((Value::Number(_) | Value::Flag(_), _)) => true,
             None => false,
         }
     }
@@ -101,6 +101,14 @@ impl Reader<'_> {
 
     pub(crate) fn size(&mut self, name: &str, min: u64, max: u64) -> usize {
         usize::try_from(self.number(name, min, max)).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        match (self.layers.values.get(name), settings::find(name).map(|setting| setting.kind)) {
+            (Some((Value::Flag(flag), _)), _) => *flag,
+            (_, Some(Kind::Flag(default))) => default,
+            _ => false,
+        }
     }
 
     /// One of the words; the first where the given one is none of them.

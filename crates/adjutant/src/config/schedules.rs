@@ -6,9 +6,13 @@ use model::schedule::Draft;
 use scheduler::{Checked, check_written};
 use serde_json::Value;
 
+use super::entries::About;
 use super::read::Reader;
 
 pub(crate) const SECTION: &str = "schedules";
+/// In messages: what one is, and what is wrong where they are none.
+pub(crate) const ABOUT: About =
+    About { section: SECTION, one: "a schedule", wrong: "every schedule is a [[schedules]] of its own, with a name" };
 
 /// The schedules, each well written; `zone` is that of those that name none.
 pub(crate) fn read(reader: &mut Reader<'_>, zone: &TimeZone) -> Vec<Checked> {

@@ -7,6 +7,7 @@ pub(crate) enum Kind {
     /// Text with a default; empty means not set.
     Text(&'static str),
     Number(u64),
+    Flag(bool),
     /// A number that may have a fraction, or a word in its place.
     Decimal(&'static str),
     List(&'static [&'static str]),
@@ -29,7 +30,7 @@ const fn setting(name: &'static str, kind: Kind, example: &'static str, about: &
     Setting { name, kind, about, example }
 }
 
-use Kind::{Decimal, Headers, List, Number, Secret, Text};
+use Kind::{Decimal, Flag, Headers, List, Number, Secret, Text};
 
 pub(crate) const SETTINGS: &[Setting] = &[
     setting(
@@ -144,6 +145,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "\"task\"",
         "What our own tools are called: task (add_task …), todo (create_todo …), or none where an MCP server keeps the tasks.",
     ),
+    setting("tasks.notify_due", Flag(true), "true", "Whether users are told when a task with a time of day is due."),
     setting("tasks.max_title_chars", Number(200), "200", "The longest title of a task."),
     setting(
         "executions.max_running",
@@ -177,6 +179,15 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "5",
         "Where all executions have said more than this, those that ended first lose their output; 0 keeps it.",
     ),
+    setting("retention.notification_days", Number(30), "30", "Notifications so old are removed; 0 keeps them."),
+    setting(
+        "smtp.url",
+        Text(""),
+        "\"smtps://me@mail.example\"",
+        "The server that sends e-mail; smtp://me@mail.example:587?tls=required for STARTTLS.",
+    ),
+    setting("smtp.from", Text(""), "\"adjutant@mail.example\"", "Whom e-mail comes from."),
+    setting("smtp.password", Secret, "\"env:SMTP_PASSWORD\"", "The password of the user in smtp.url."),
     setting("log.level", Text("info"), "\"info\"", "off, error, warning, info, debug or trace."),
     setting("log.format", Text("auto"), "\"auto\"", "json, text, or auto: text on a terminal."),
     setting(
@@ -198,11 +209,10 @@ pub(crate) fn is_section(name: &str) -> bool {
 
 /// The setting, section or key that somebody may have meant.
 pub(crate) fn suggestion(name: &str) -> Option<&'static str> {
-    let sections = SETTINGS.iter().filter_map(|setting| setting.name.split('.').next()).chain([
-        "mcp_servers",
-        "agents",
-        "schedules",
-    ]);
+    let sections = SETTINGS
+        .iter()
+        .filter_map(|setting| setting.name.split('.').next())
+        .chain(super::layers::SEVERAL.map(|(name, _)| name));
     let names = SETTINGS.iter().map(|setting| setting.name);
     let candidates: Vec<_> = if name.contains('.') { names.collect() } else { sections.collect() };
     let best = candidates.into_iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min()?;

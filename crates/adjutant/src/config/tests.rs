@@ -2,6 +2,7 @@
 
 mod mcp_servers;
 mod models;
+mod notify;
 
 use std::ffi::OsString;
 
@@ -134,11 +135,13 @@ fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
         Some(setting) if setting.contains(" = ") || setting.starts_with("[[") => setting,
         _ => line,
     });
-    let all: Vec<_> = lines.filter(|line| !line.contains("env:")).collect();
-    let keys = [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o")];
+    let all: Vec<_> = lines.filter(|line| !line.contains("env:") || line.contains("SMTP_PASSWORD")).collect();
+    let keys = [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o"), ("SMTP_PASSWORD", "p")];
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let config = load(&all.join("\n"), &keys, None).unwrap();
     assert_eq!((config.models.len(), config.mcp_servers.len(), config.agents.len()), (3, 2, 2));
     assert_eq!(config.schedules.len(), 1);
+    assert_eq!(config.notify.channels.len(), 3);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use testkit::app::{Home, Ran};
 
 use crate::home;
 
+const ASSISTANT: &str = "assistant\tAssistant\tenabled\tread-only\ttask\tbuilt in\n";
 const CAT: &str = "[[agents]]\nid = \"cat\"\nexecutable_path = \"/bin/cat\"\n";
 
 /// Runs the same story with and without a server.
@@ -43,14 +44,15 @@ fn feed(home: &Home, arguments: &[&str], input: &str) -> Ran {
 fn add_list_show_and_rm() {
     // SUP-1
     both_ways(home, |home| {
-        assert_eq!(home.run(&["agents", "list"]).ok(), "");
+        assert_eq!(home.run(&["agents", "list"]).ok(), ASSISTANT);
         let add = ["agents", "add", "--id", "shout", "--name", "Shouter", "--executable", "tr", "--timeout", "7.5"];
         let more = ["--arg", "a-z", "--arg", "A-Z", "--env", "LANG=C", "--env", "KEY=env:SOME_KEY", "--cwd", "."];
         assert_eq!(home.run(&[&add[..], &more].concat()).ok(), "Added 'shout' (tr, read-only)\n");
-        assert_eq!(home.run(&["agents", "list"]).ok(), "shout\tShouter\tenabled\tread-only\ttask\ttr\n");
-        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "shout\n");
+        let listed = home.run(&["agents", "list"]).ok();
+        assert_eq!(listed, format!("{ASSISTANT}shout\tShouter\tenabled\tread-only\ttask\ttr\n"));
+        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "assistant\nshout\n");
         let listed = home.run(&["agents", "list", "--json"]).json();
-        assert_eq!((&listed["count"], &listed["agents"][0]["source"]), (&json!(1), &json!("api")));
+        assert_eq!((&listed["count"], &listed["agents"][1]["source"]), (&json!(2), &json!("api")));
         let body = home.run(&["agents", "show", "shout", "--json"]).json();
         assert_eq!((&body["args"], &body["timeout"]), (&json!(["a-z", "A-Z"]), &json!(7.5)));
         assert_eq!(body["envs"], json!({"LANG": "C", "KEY": "env:SOME_KEY"}));
@@ -69,7 +71,7 @@ fn add_list_show_and_rm() {
             home.run(&["agents", "rm", "shout", "--yes"]).ok(),
             "Removed 'shout'; what was done stays on record\n"
         );
-        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "");
+        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "assistant\n");
         assert_eq!(home.run(&["agents", "show", "shout"]).code(), 3);
     });
 }
@@ -85,7 +87,8 @@ async fn an_agent_of_the_file_stays_as_it_is() {
             assert!(refused.err().contains("in the configuration file"), "{}", refused.err());
             let taken = home.run(&["agents", "add", "--id", "cat", "--executable", "tac"]);
             assert_eq!(taken.code(), 7, "{}", taken.err());
-            assert_eq!(home.run(&["agents", "list"]).ok(), "cat\tcat\tenabled\tread-only\ttask\t/bin/cat\n");
+            let listed = home.run(&["agents", "list"]).ok();
+            assert_eq!(listed, format!("{ASSISTANT}cat\tcat\tenabled\tread-only\ttask\t/bin/cat\n"));
         },
     );
     let home = home().configured(CAT);
@@ -107,7 +110,7 @@ fn an_agent_from_a_file() {
         home.run(&["agents", "add", "--file", "agent.toml"]).ok();
         let three = feed(home, &["agents", "add", "--file", "-"], r#"{"id": "three", "executable_path": "cat"}"#);
         three.ok();
-        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "one\nthree\ntwo\n");
+        assert_eq!(home.run(&["agents", "list", "-q"]).ok(), "assistant\none\nthree\ntwo\n");
         // What is shown can be given back.
         let body = home.run(&["agents", "show", "two", "--json"]).ok();
         home.run(&["agents", "rm", "two", "--yes"]).ok();

@@ -20,6 +20,8 @@ mod mcp;
 mod models;
 mod nodes;
 mod operation;
+mod reminders;
+mod roles;
 mod schedules;
 mod supervisor;
 mod tasks;

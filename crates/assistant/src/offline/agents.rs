@@ -49,7 +49,10 @@ pub(super) fn answer(policy: &mut Policy<'_>) -> Result<Option<String>, Ask> {
     let arguments = json!({"agent": agent["id"], "input": input});
     let arguments = arguments.as_object().cloned().unwrap_or_default();
     Ok(match policy.call(run, arguments)? {
-        Reply::Done(_) => Some(wording::agent_started(agent["name"].as_str().unwrap_or_default())),
+        Reply::Done(data) => {
+            let reports_back = data["reports_back"] == true;
+            Some(wording::agent_started(agent["name"].as_str().unwrap_or_default(), reports_back))
+        }
         Reply::Refused(_, message) => Some(message.to_owned()),
         Reply::Held => None,
     })

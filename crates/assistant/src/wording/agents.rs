@@ -4,8 +4,33 @@ use serde_json::Value;
 
 use super::SHOWN;
 
-pub(crate) fn agent_started(name: &str) -> String {
-    format!("Okay! I've set '{name}' to work.")
+/// `reports_back`: whether this conversation hears what came of it.
+pub(crate) fn agent_started(name: &str, reports_back: bool) -> String {
+    let then = if reports_back { " I'll tell you here when it's done." } else { "" };
+    format!("Okay! I've set '{name}' to work.{then}")
+}
+
+/// How an agent's run ended, before what it has to say for itself.
+pub(crate) fn agent_ended(name: &str, status: Status) -> String {
+    match status {
+        Status::Success => format!("{name} is done"),
+        Status::Failure => format!("{name} has failed"),
+        Status::Timeout => format!("{name} took too long and was stopped"),
+        Status::Cancelled => format!("{name} was cancelled"),
+    }
+}
+
+pub(crate) fn agent_said_nothing() -> &'static str {
+    "It had nothing to say."
+}
+
+/// Its answer is data, or a program's complaint.
+pub(crate) fn agent_said_no_words() -> &'static str {
+    "What it wrote is nothing to read out; it is kept with its run."
+}
+
+pub(crate) fn left_out(characters: usize) -> String {
+    format!("(That is not all: about {characters} more characters are kept with its run.)")
 }
 
 /// Whom the user can have run, and who is at work.

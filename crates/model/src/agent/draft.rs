@@ -111,30 +111,41 @@ impl Draft {
     /// The agent, or everything that is wrong with it. Whether its program is there is for others to say.
     pub fn check(self) -> Result<Agent, Invalid> {
         let mut checks = Checks::default();
-        let id = id(&mut checks, self.id.as_deref(), self.name.as_deref());
+        let agent = self.make(&mut checks);
+        checks.finish(Some(agent))
+    }
+
+    /// An agent that is part of the program: it needs none of its own, and may have a reserved id.
+    pub fn built_in(self) -> Agent {
+        let agent = self.make(&mut Checks::default());
+        Agent { agent_type: "built-in".to_owned(), ..agent }
+    }
+
+    fn make(self, checks: &mut Checks) -> Agent {
+        let id = id(checks, self.id.as_deref(), self.name.as_deref());
         let name = self.name.unwrap_or_else(|| id.clone());
-        text(&mut checks, "name", &name, 1, MAX_NAME);
+        text(checks, "name", &name, 1, MAX_NAME);
         let description = self.description.unwrap_or_default();
-        text(&mut checks, "description", &description, 0, MAX_TEXT);
+        text(checks, "description", &description, 0, MAX_TEXT);
         let executable_path = self.executable_path.unwrap_or_default();
         if executable_path.is_empty() {
             checks.fail("executable_path", "required", "must be given: the program, or a preset that knows it");
         }
-        path(&mut checks, "executable_path", &executable_path);
+        path(checks, "executable_path", &executable_path);
         if let Some(directory) = &self.working_directory {
-            path(&mut checks, "working_directory", directory);
+            path(checks, "working_directory", directory);
         }
         let (input_pattern, output_pattern, agent_type) =
-            patterns(&mut checks, self.agent_type.as_deref(), self.input_pattern, self.output_pattern);
+            patterns(checks, self.agent_type.as_deref(), self.input_pattern, self.output_pattern);
         let args = self.args.unwrap_or_default();
         for (at, arg) in args.iter().enumerate() {
-            argument(&mut checks, &format!("args[{at}]"), arg);
+            argument(checks, &format!("args[{at}]"), arg);
         }
-        flags_with_secrets(&mut checks, &args);
+        flags_with_secrets(checks, &args);
         let cli_args = self.cli_args.unwrap_or_default();
         for (key, value) in &cli_args {
             let field = format!("cli_args.{key}");
-            argument(&mut checks, &field, value);
+            argument(checks, &field, value);
             if key.is_empty() {
                 checks.fail("cli_args", "name", "must not have an empty key");
             }
@@ -144,11 +155,11 @@ impl Draft {
         }
         let envs = self.envs.unwrap_or_default();
         for (name, value) in &envs {
-            variable(&mut checks, name, value);
+            variable(checks, name, value);
         }
         let parameters = self.parameters.unwrap_or_default();
         for name in parameters.keys() {
-            parameter(&mut checks, "parameters", name);
+            parameter(checks, "parameters", name);
         }
         let most = [args.len(), cli_args.len(), envs.len(), parameters.len()].into_iter().max().unwrap_or_default();
         if most > MAX_ITEMS {
@@ -158,14 +169,14 @@ impl Draft {
             [("input_file_template", &self.input_file_template), ("output_file_template", &self.output_file_template)]
         {
             if let Some(template) = template {
-                path(&mut checks, field, template);
-                braces(&mut checks, field, template);
+                path(checks, field, template);
+                braces(checks, field, template);
             }
         }
         let access_type = self.access_type.unwrap_or(AccessType::ReadOnly);
         let write_paths = self.write_paths.unwrap_or_default();
         for (at, granted) in write_paths.iter().enumerate() {
-            path(&mut checks, &format!("write_paths[{at}]"), granted);
+            path(checks, &format!("write_paths[{at}]"), granted);
         }
         let places = self.max_concurrent_executions.unwrap_or(match access_type {
             AccessType::ReadWrite => 1,
@@ -183,14 +194,14 @@ impl Draft {
             }
             value
         };
-        let timeout = positive(&mut checks, "timeout", self.timeout, 1800);
-        let session_timeout = positive(&mut checks, "session_timeout", self.session_timeout, 1800);
-        let queue_timeout = positive(&mut checks, "queue_timeout", self.queue_timeout, 1800);
+        let timeout = positive(checks, "timeout", self.timeout, 1800);
+        let session_timeout = positive(checks, "session_timeout", self.session_timeout, 1800);
+        let queue_timeout = positive(checks, "queue_timeout", self.queue_timeout, 1800);
         let session = self.session.unwrap_or_default();
         if session.marker.as_ref().is_some_and(|marker| marker.trim().is_empty()) {
             checks.fail("session.marker", "min_length", "must not be empty");
         }
-        positive(&mut checks, "session.quiet", Some(session.quiet), 1);
+        positive(checks, "session.quiet", Some(session.quiet), 1);
         let size = |checks: &mut Checks, field: &str, value: Option<u64>, default: u64| {
             let value = value.unwrap_or(default);
             if value == 0 || value > MAX_SIZE {
@@ -198,10 +209,10 @@ impl Draft {
             }
             value
         };
-        let max_input_size = size(&mut checks, "max_input_size", self.max_input_size, 1 << 20);
-        let max_output_size = size(&mut checks, "max_output_size", self.max_output_size, 10 << 20);
+        let max_input_size = size(checks, "max_input_size", self.max_input_size, 1 << 20);
+        let max_output_size = size(checks, "max_output_size", self.max_output_size, 10 << 20);
         let limits = self.limits.unwrap_or_default();
-        limited(&mut checks, &limits);
+        limited(checks, &limits);
         let queue_depth = self.queue_depth.unwrap_or(10);
         if queue_depth > MAX_QUEUE {
             checks.fail("queue_depth", "range", format!("must be at most {MAX_QUEUE}"));
@@ -218,14 +229,14 @@ impl Draft {
         }
         let error_patterns = self.error_patterns.unwrap_or_default();
         for (at, pattern) in error_patterns.iter().enumerate() {
-            text(&mut checks, &format!("error_patterns[{at}].text"), &pattern.text, 1, MAX_TEXT);
+            text(checks, &format!("error_patterns[{at}].text"), &pattern.text, 1, MAX_TEXT);
         }
         let json_rpc = input_pattern == InputPattern::JsonRpc && output_pattern == OutputPattern::JsonRpc;
         let protocol = self.protocol.unwrap_or(if json_rpc { Protocol::Acp } else { Protocol::JsonRpc });
         if protocol == Protocol::Acp && !json_rpc {
             checks.fail("protocol", "one_of", "must be json-rpc unless both patterns are json-rpc");
         }
-        let agent = Agent {
+        Agent {
             id,
             name,
             description,
@@ -269,8 +280,7 @@ impl Draft {
             overrides: self.overrides.unwrap_or_default(),
             exit_codes: self.exit_codes.unwrap_or_default(),
             error_patterns,
-        };
-        checks.finish(Some(agent))
+        }
     }
 }
 

@@ -11,7 +11,6 @@ use model::{Clock, Invalid, User, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::Held;
-use understand::Reader;
 use utoipa::ToSchema;
 
 use crate::change::{Change, Json};
@@ -240,7 +239,7 @@ pub(super) async fn run(request_id: RequestId, change: Change<Json<AgentRequest>
     }
     let form = if dropped > 0 { Form::Document(agent_response_of_a_part) } else { Form::Document(agent_response) };
     let turn = Turn {
-        request: Request::new(message, &user, reader(&app), app.clock().now()),
+        request: Request::new(message, &user, app.reader(), app.clock().now()),
         user,
         place: Place::Given(context),
         key,
@@ -250,11 +249,6 @@ pub(super) async fn run(request_id: RequestId, change: Change<Json<AgentRequest>
         started: Instant::now(),
     };
     chat::carry_out(&app, turn).await
-}
-
-/// How dates are read here.
-fn reader(app: &App) -> Reader {
-    Reader { numeric: app.in_force().settings.numeric_dates }
 }
 
 /// A checked message for a conversation that is kept here.
@@ -272,7 +266,7 @@ fn said(change: Change<Json<ChatRequest>>, request_id: &RequestId, form: Form) -
     let (message, id) = checks.finish(message.zip(id))?;
     crate::request::note_conversation(&id);
     let turn = Turn {
-        request: Request::new(message, &user, reader(&app), app.clock().now()),
+        request: Request::new(message, &user, app.reader(), app.clock().now()),
         user,
         place: Place::Kept(id),
         key,

@@ -43,6 +43,10 @@ pub(super) struct Document {
     reminders: Vec<Reminder>,
     #[serde(default)]
     conversations: Vec<Told>,
+    /// What the user was told is given out but not taken in: it was told elsewhere.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    notifications: Vec<serde::de::IgnoredAny>,
     /// What agents did is given out but not taken in: it happened elsewhere.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
@@ -77,7 +81,7 @@ struct Count {
     skipped: usize,
 }
 
-/// All tasks, reminders and conversations of the user, as one document.
+/// All tasks, reminders, conversations, notifications and runs of the user, as one document.
 #[utoipa::path(get, path = "/api/data", tag = "data", responses((status = 200, body = Document)))]
 pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
     let snapshot = app.store().snapshot().await?;
@@ -107,7 +111,7 @@ async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, 
     out.send("],\"reminders\":[".to_owned()).await?;
     (cursor, between) = (None, "");
     loop {
-        let page = store::reminders::list(&mut conn, owner, cursor.as_ref(), MAX_LIMIT).await?;
+        let page = store::reminders::list(&mut conn, owner, &Default::default(), cursor.as_ref(), MAX_LIMIT).await?;
         for reminder in &page.rows {
             out.send(format!("{between}{}", json(reminder)?)).await?;
             between = ",";
@@ -124,6 +128,19 @@ async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, 
         for conversation in page.rows {
             let messages = all_messages(&mut conn, owner, &conversation).await?;
             out.send(format!("{between}{}", json(&Told { conversation, messages })?)).await?;
+            between = ",";
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    out.send("],\"notifications\":[".to_owned()).await?;
+    (cursor, between) = (None, "");
+    loop {
+        let page = store::notifications::list(&mut conn, owner, false, cursor.as_ref(), MAX_LIMIT).await?;
+        for row in &page.rows {
+            out.send(format!("{between}{}", json(&row.notification)?)).await?;
             between = ",";
         }
         cursor = page.next;
@@ -196,7 +213,7 @@ pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Probl
         .carry_out("data", move |conn| {
             Box::pin(async move {
                 let mut step = Step::begin(conn, owner).await?;
-                let tasks = store::data::import_tasks(conn, &mut step, &tasks).await?;
+                let tasks = store::data::import_tasks(conn, &mut step, &tasks, now).await?;
                 let reminders = store::data::import_reminders(conn, owner, &reminders, now).await?;
                 let conversations = store::data::import_conversations(conn, owner, &dialogues).await?;
                 let (tasks, reminders, conversations) = (tasks.into(), reminders.into(), conversations.into());

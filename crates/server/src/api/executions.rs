@@ -139,7 +139,8 @@ pub(super) async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, 
     Ok(Json(Done { execution, status: result.status, output: result.output }).into_response())
 }
 
-/// Executions, newest first: one's own, or everyone's for an administrator.
+/// Executions, newest first: one's own, or everyone's for an administrator. Of a long `input` the first 1,000 characters
+/// are shown, with `…` behind them, and likewise of what is long in `context`; one execution alone has all of it.
 #[utoipa::path(
     get,
     path = "/api/executions",

@@ -6,6 +6,8 @@ mod chat;
 mod conversations;
 mod data;
 mod executions;
+mod notifications;
+mod reminders;
 mod schedules;
 mod sessions;
 mod stream;
@@ -34,6 +36,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::delete_several))
         .routes(routes!(tasks::get, tasks::update, tasks::delete))
         .routes(routes!(tasks::complete))
+        .routes(routes!(reminders::list, reminders::create))
+        .routes(routes!(reminders::get, reminders::delete))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::stream))
+        .routes(routes!(notifications::read))
         .routes(routes!(agents::list, agents::create))
         .routes(routes!(agents::get, agents::replace, agents::delete))
         .routes(routes!(agents::status))

@@ -26,17 +26,23 @@ pub(crate) struct Turns {
 impl Turns {
     /// Waits until no other turn of this conversation is under way.
     pub(super) async fn take(&self, id: &Id) -> OwnedMutexGuard<()> {
-        let queue = {
-            let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-            // Before it would grow, those that have ended make room.
-            if queues.len() == queues.capacity() {
-                queues.retain(|_, queue| queue.strong_count() > 0);
-            }
-            let queue = queues.get(id).and_then(Weak::upgrade).unwrap_or_default();
-            queues.insert(id.clone(), Arc::downgrade(&queue));
-            queue
-        };
-        queue.lock_owned().await
+        self.queue(id).lock_owned().await
+    }
+
+    /// Nothing where a turn is under way.
+    pub(crate) fn try_take(&self, id: &Id) -> Option<OwnedMutexGuard<()>> {
+        self.queue(id).try_lock_owned().ok()
+    }
+
+    fn queue(&self, id: &Id) -> Arc<tokio::sync::Mutex<()>> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before it would grow, those that have ended make room.
+        if queues.len() == queues.capacity() {
+            queues.retain(|_, queue| queue.strong_count() > 0);
+        }
+        let queue = queues.get(id).and_then(Weak::upgrade).unwrap_or_default();
+        queues.insert(id.clone(), Arc::downgrade(&queue));
+        queue
     }
 
     pub(super) fn find(&self, user: UserId, key: &str) -> Option<Arc<Live>> {

@@ -7,6 +7,7 @@
 
 mod live;
 mod patient;
+mod runner;
 pub(crate) mod sse;
 
 use std::sync::{Arc, OnceLock};
@@ -15,15 +16,18 @@ use std::time::Instant;
 use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event, Limits, Request};
 use axum::http::HeaderValue;
 use axum::response::Response;
-use model::User;
+use jiff::Timestamp;
 use model::conversation::{Id, Message, Role};
+use model::{Clock, User};
 use serde::Serialize;
 use store::Conn;
 use store::idempotency::{Key, Reply, once};
+use tools::Tools;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
 pub(crate) use live::Turns;
+pub(crate) use runner::Assistant;
 
 use crate::request::Ended;
 use crate::{App, Problem, change};
@@ -95,16 +99,23 @@ impl Told<'_> {
 
 /// Carries a turn out and answers it.
 pub(crate) async fn carry_out(app: &App, turn: Turn) -> Result<Response, Problem> {
-    let in_force = app.in_force();
-    let limits = Limits { max_tool_calls: in_force.settings.max_tool_calls, time: in_force.settings.request_timeout };
-    let runner = AgentRunner { models: in_force.models.clone(), limits };
-    if runner.models.first().is_immediate() && in_force.tools.are_ours() {
+    let (runner, at_once_will_do) = runner(app);
+    if at_once_will_do {
         let (form, seen) = (turn.form, turn.seen);
         let (reply, earlier, ended) = at_once(app, runner, turn).await?;
         Ok(respond(form, reply, earlier, seen, ended))
     } else {
         patient::carry_out(app, runner, turn).await
     }
+}
+
+/// Who carries turns out, and whether that waits for nobody else.
+fn runner(app: &App) -> (AgentRunner, bool) {
+    let in_force = app.in_force();
+    let limits = Limits { max_tool_calls: in_force.settings.max_tool_calls, time: in_force.settings.request_timeout };
+    let runner = AgentRunner { models: in_force.models.clone(), limits };
+    let at_once = runner.models.first().is_immediate() && in_force.tools.are_ours();
+    (runner, at_once)
 }
 
 /// The whole turn in one transaction.
@@ -117,20 +128,10 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
     let fallback = (request.clone(), request_id.clone(), place.id().cloned(), runner.models.clone());
     let job = async move |conn: &mut Conn| -> store::Result<Reply> {
         let mut events = Vec::with_capacity(8);
-        let (context, id) = match place {
-            Place::Kept(id) => {
-                let history = store::conversations::open(conn, owner, &id, HISTORY).await?;
-                (AgentContext::new(user, history), Some(id))
-            }
-            Place::Given(context) => (context, None),
-        };
-        let mut toolbox = tools.within(&context.user, conn);
+        let id = place.id().cloned();
         let mut watch = |event| events.push(event);
-        let result = runner.stream(&context, &request, &mut toolbox, &mut watch).await?;
-        if let Some(id) = &id {
-            let exchange = exchange(&clock, &request, now, &result);
-            store::conversations::append(conn, owner, id, &exchange, clock.now()).await?;
-        }
+        let within = Within { runner: &runner, tools: &tools, clock: &clock, now };
+        let result = within.carry_out(conn, user, place, &request, &mut watch).await?;
         let told = Told {
             result: &result,
             request: &request,
@@ -180,6 +181,41 @@ async fn at_once(app: &App, runner: AgentRunner, turn: Turn) -> Result<(Reply, b
     Ok((Reply { status: 200, body }, false, Ended::of(&failed)))
 }
 
+/// A turn that is part of somebody's transaction.
+struct Within<'a> {
+    runner: &'a AgentRunner,
+    tools: &'a Tools,
+    clock: &'a Clock,
+    now: Timestamp,
+}
+
+impl Within<'_> {
+    async fn carry_out(
+        &self,
+        conn: &mut Conn,
+        user: User,
+        place: Place,
+        request: &Request,
+        watch: &mut (dyn FnMut(Event) + Send),
+    ) -> store::Result<AgentResult> {
+        let owner = user.id;
+        let (context, id) = match place {
+            Place::Kept(id) => {
+                let history = store::conversations::open(conn, owner, &id, HISTORY).await?;
+                (AgentContext::kept(user, history), Some(id))
+            }
+            Place::Given(context) => (context, None),
+        };
+        let mut toolbox = self.tools.within(&context.user, conn).in_conversation(id.as_ref());
+        let result = self.runner.stream(&context, request, &mut toolbox, watch).await?;
+        if let Some(id) = &id {
+            let exchange = exchange(self.clock, request, self.now, &result);
+            store::conversations::append(conn, owner, id, &exchange, self.clock.now()).await?;
+        }
+        Ok(result)
+    }
+}
+
 /// Which of our own tools a turn has used.
 fn used(ended: &Ended, app: &App) -> Vec<tools::Tool> {
     let specs = tools::catalog::ours(app.in_force().settings.tool_names, tools::Offer::Schedules);
@@ -220,7 +256,7 @@ fn respond(form: Form, reply: Reply, earlier: bool, seen: usize, ended: Ended) -
 }
 
 /// What was said and what was answered, as it is kept.
-fn exchange(clock: &model::Clock, request: &Request, asked: jiff::Timestamp, result: &AgentResult) -> [Message; 2] {
+fn exchange(clock: &Clock, request: &Request, asked: Timestamp, result: &AgentResult) -> [Message; 2] {
     let pending = result.held.as_ref().and_then(|held| serde_json::to_value(held).ok());
     [
         Message {

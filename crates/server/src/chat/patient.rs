@@ -4,12 +4,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event};
+use assistant::{AgentContext, AgentResult, AgentRunner, ErrorType, Event, Request};
 use axum::response::Response;
 use futures::FutureExt;
 use jiff::Timestamp;
+use model::User;
 use model::conversation::{Id, Message};
-use store::idempotency::{Reply, claim, settle};
+use store::idempotency::{Key, Reply, claim, settle};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -38,13 +39,13 @@ pub(super) async fn carry_out(app: &App, runner: AgentRunner, turn: Turn) -> Res
     if let Some(key) = &turn.key {
         app.turns().add(turn.user.id, &key.key, &live);
     }
-    match begin(app, &turn).await {
+    match begin(app, &turn.user, &turn.place).await {
         Ok(begun) => {
             let task = Task { app: app.clone(), runner, turn, live: live.clone() };
             app.tasks().spawn(task.run(begun).in_current_span());
             Ok(answer(form, live, seen).await)
         }
-        Err(problem) => {
+        Err(error) => {
             if let Some(key) = &turn.key {
                 app.turns().remove(turn.user.id, &key.key);
                 let (owner, key) = (turn.user.id, key.clone());
@@ -52,7 +53,7 @@ pub(super) async fn carry_out(app: &App, runner: AgentRunner, turn: Turn) -> Res
                     .write(move |conn| Box::pin(async move { store::idempotency::release(conn, owner, &key).await }))
                     .await?;
             }
-            Err(problem)
+            Err(Problem::from_store("conversation")(error))
         }
     }
 }
@@ -80,37 +81,37 @@ async fn earlier(app: &App, turn: &Turn) -> Result<Option<Earlier>, Problem> {
 }
 
 /// What a turn needs before it can be told of.
-struct Begun {
-    context: AgentContext,
+pub(super) struct Begun {
+    pub(super) context: AgentContext,
     asked: Timestamp,
     _place: Option<tokio::sync::OwnedMutexGuard<()>>,
     /// The turn among all nodes.
     holder: Option<Uuid>,
 }
 
-async fn begin(app: &App, turn: &Turn) -> Result<Begun, Problem> {
+pub(super) async fn begin(app: &App, user: &User, place: &Place) -> store::Result<Begun> {
     let asked = app.clock().now();
-    match &turn.place {
+    match place {
         Place::Given(context) => Ok(Begun { context: context.clone(), asked, _place: None, holder: None }),
         Place::Kept(id) => {
             let place = app.turns().take(id).await;
             let holder = take_among_nodes(app, id).await?;
-            let history = match look_back(app, turn, id).await {
+            let history = match look_back(app, user, id).await {
                 Ok(history) => history,
                 Err(error) => {
                     // Somebody else's conversation, it may be: they must not wait for us.
                     give_back_among_nodes(app, id, holder).await?;
-                    return Err(Problem::from_store("conversation")(error));
+                    return Err(error);
                 }
             };
-            Ok(Begun { context: AgentContext::new(turn.user.clone(), history), asked, _place: Some(place), holder })
+            Ok(Begun { context: AgentContext::kept(user.clone(), history), asked, _place: Some(place), holder })
         }
     }
 }
 
-async fn look_back(app: &App, turn: &Turn, id: &Id) -> store::Result<Vec<Message>> {
+async fn look_back(app: &App, user: &User, id: &Id) -> store::Result<Vec<Message>> {
     let mut reader = app.store().reader().await?;
-    store::conversations::open(&mut reader, turn.user.id, id, HISTORY).await
+    store::conversations::open(&mut reader, user.id, id, HISTORY).await
 }
 
 async fn give_back_among_nodes(app: &App, id: &Id, holder: Option<Uuid>) -> store::Result<()> {
@@ -120,7 +121,7 @@ async fn give_back_among_nodes(app: &App, id: &Id, holder: Option<Uuid>) -> stor
 
 /// Waits until no other node is at a turn of this conversation; one that is gone is waited for no longer than its turn
 /// could have taken. On a database of our own nobody else can be.
-async fn take_among_nodes(app: &App, id: &Id) -> Result<Option<Uuid>, Problem> {
+async fn take_among_nodes(app: &App, id: &Id) -> store::Result<Option<Uuid>> {
     if !app.store().is_shared() {
         return Ok(None);
     }
@@ -160,7 +161,7 @@ impl Task {
     async fn run(self, begun: Begun) {
         let Self { app, runner, turn, live } = &self;
         let tools = app.tools();
-        let mut toolbox = tools.for_user(&begun.context.user, app.store());
+        let mut toolbox = tools.for_user(&begun.context.user, app.store()).in_conversation(turn.place.id());
         let mut watch = |event: Event| self.tell(&event);
         let ran = runner.stream(&begun.context, &turn.request, &mut toolbox, &mut watch);
         // Whoever listens must hear an end, whatever happens here.
@@ -170,7 +171,9 @@ impl Task {
         };
         // `done` is the promise that the exchange is kept: it is told after it is.
         let reply = self.reply(&result);
-        let reply = match Box::pin(self.keep(&begun, &result, reply.clone())).await {
+        let answer = turn.key.clone().map(|key| (key, reply.clone()));
+        let kept = keep(app, &turn.request, turn.place.id(), &begun, &result, answer);
+        let reply = match Box::pin(kept).await {
             Ok(()) => reply,
             Err(error) => {
                 result = self.lost(&error.to_string());
@@ -222,26 +225,33 @@ impl Task {
         self.tell(&failure(&result));
         result
     }
+}
 
-    /// The exchange and the answer to its key, in one write.
-    async fn keep(&self, begun: &Begun, result: &AgentResult, reply: Reply) -> store::Result<()> {
-        let (owner, now) = (self.turn.user.id, self.app.clock().now());
-        let kept = exchange(self.app.clock(), &self.turn.request, begun.asked, result);
-        let (id, key, holder) = (self.turn.place.id().cloned(), self.turn.key.clone(), begun.holder);
-        let write = self.app.store().write(move |conn| {
-            Box::pin(async move {
-                if let Some(id) = &id {
-                    store::conversations::append(conn, owner, id, &kept, now).await?;
-                    if let Some(holder) = holder {
-                        store::turns::give_back(conn, id, holder).await?;
-                    }
+/// The exchange and the answer to its key, in one write.
+pub(super) async fn keep(
+    app: &App,
+    request: &Request,
+    id: Option<&Id>,
+    begun: &Begun,
+    result: &AgentResult,
+    answer: Option<(Key, Reply)>,
+) -> store::Result<()> {
+    let (owner, now) = (begun.context.user.id, app.clock().now());
+    let kept = exchange(app.clock(), request, begun.asked, result);
+    let (id, holder) = (id.cloned(), begun.holder);
+    let write = app.store().write(move |conn| {
+        Box::pin(async move {
+            if let Some(id) = &id {
+                store::conversations::append(conn, owner, id, &kept, now).await?;
+                if let Some(holder) = holder {
+                    store::turns::give_back(conn, id, holder).await?;
                 }
-                match &key {
-                    Some(key) => settle(conn, owner, key, now, &reply).await,
-                    None => Ok(()),
-                }
-            })
-        });
-        write.await
-    }
+            }
+            match &answer {
+                Some((key, reply)) => settle(conn, owner, key, now, reply).await,
+                None => Ok(()),
+            }
+        })
+    });
+    write.await
 }

@@ -355,7 +355,8 @@ async fn reminders_for_tasks() {
     );
     assert_eq!((&calls[1].1["repeat_interval_minutes"], &calls[1].1["repeat_count"]), (&json!(30), &json!(3)));
     let mut reader = bench.store.reader().await.unwrap();
-    let reminders = store::reminders::list(&mut reader, UserId::LOCAL, None, 50).await.unwrap().rows;
+    let reminders =
+        store::reminders::list(&mut reader, UserId::LOCAL, &Default::default(), None, 50).await.unwrap().rows;
     assert_eq!(reminders.len(), 2);
     assert_eq!(reminders[0].remind_at.to_string(), "2025-12-22T09:00:00Z");
 }

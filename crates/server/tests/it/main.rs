@@ -7,6 +7,8 @@ mod dialogues;
 mod guide;
 mod hostile;
 mod recurring;
+mod results;
+mod runner;
 mod slow;
 
 use std::sync::Arc;
@@ -16,13 +18,14 @@ use assistant::offline::Offline;
 use assistant::{Call, ChatModel, Delta, ModelError, Models, Prompt};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use model::agent::Agent;
 use model::task::{Draft, Filter, Limits, Task};
 use model::{Clock, User, UserId};
 use serde_json::{Value, json};
 use server::{App, Settings};
 use store::undo::Step;
 use store::{Durability, Location, Store};
-use supervisor::Supervisor;
+use supervisor::{Runner, Supervisor};
 use tokio::sync::Notify;
 
 /// A piece of a scripted reply.
@@ -47,7 +50,13 @@ pub fn call(tool: &'static str, arguments: Value) -> Piece {
 type Script = dyn Fn(&Prompt<'_>) -> Vec<Piece> + Send + Sync;
 
 /// A model that answers as the script says.
-struct Scripted(Box<Script>);
+pub struct Scripted(Box<Script>);
+
+impl Scripted {
+    pub fn new(script: impl Fn(&Prompt<'_>) -> Vec<Piece> + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self(Box::new(script)))
+    }
+}
 
 impl ChatModel for Scripted {
     fn name(&self) -> &str {
@@ -78,7 +87,7 @@ pub struct Bench {
     pub client: reqwest::Client,
     pub store: Store,
     pub clock: Clock,
-    app: App,
+    pub app: App,
     _dir: tempfile::TempDir,
 }
 
@@ -90,7 +99,7 @@ impl Bench {
     }
 
     pub async fn start(settings: Settings, script: impl Fn(&Prompt<'_>) -> Vec<Piece> + Send + Sync + 'static) -> Self {
-        Self::open(settings, Clock::system(), Arc::new(Scripted(Box::new(script)))).await
+        Self::open(settings, Clock::system(), Scripted::new(script)).await
     }
 
     /// With the built-in model, at noon of a Sunday: 2025-12-21.
@@ -107,33 +116,43 @@ impl Bench {
         let draft = json!({"id": "codex", "name": "codex", "executable_path": "/bin/cat"});
         let codex = supervisor::check::written(serde_json::from_value(draft).unwrap(), &|_| None).unwrap();
         let clock = Clock::manual("2025-12-21T12:00:00Z".parse().unwrap());
-        Self::open_with(Settings::default(), clock, Arc::new(Offline), vec![codex]).await
+        Self::open_with(Settings::default(), clock, Arc::new(Offline), vec![codex], Vec::new()).await
     }
 
     async fn open(settings: Settings, clock: Clock, model: Arc<dyn ChatModel>) -> Self {
-        Self::open_with(settings, clock, model, Vec::new()).await
+        Self::open_with(settings, clock, model, Vec::new(), Vec::new()).await
+    }
+
+    /// With agents that are no processes.
+    pub async fn with_agents(
+        settings: Settings,
+        clock: Clock,
+        model: Arc<dyn ChatModel>,
+        agents: Vec<(Agent, Arc<dyn Runner>)>,
+    ) -> Self {
+        Self::open_with(settings, clock, model, Vec::new(), agents).await
     }
 
     async fn open_with(
         settings: Settings,
         clock: Clock,
         model: Arc<dyn ChatModel>,
-        agents: Vec<model::agent::Agent>,
+        agents: Vec<Agent>,
+        built_in: Vec<(Agent, Arc<dyn Runner>)>,
     ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir().unwrap();
         let location = Location::Sqlite(dir.path().join("adjutant.db"));
         let store = Store::open(&location, Durability::Normal).await.unwrap();
+        let any = !built_in.is_empty();
         let supervisor = Supervisor::new(supervisor::Options {
-            store: store.clone(),
-            clock: clock.clone(),
-            data_dir: dir.path().to_owned(),
-            variables: Arc::new(|_| None),
-            admission: supervisor::Admission::default(),
             agents,
-            built_in: Vec::new(),
-            guardian: supervisor::guardian::Options::default(),
+            built_in,
+            ..supervisor::Options::new(store.clone(), clock.clone(), dir.path())
         });
+        if any {
+            supervisor.work().await.unwrap();
+        }
         let app = App::new(supervisor, settings, Models::from(model));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -13,6 +13,7 @@ use model::execution::{Execution, ExecutionResult, State, Status};
 use uuid::Uuid;
 
 use crate::conn::{Conn, Row, Statement, args};
+use crate::hints::Hint;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
@@ -27,7 +28,7 @@ pub use row::Stored;
 
 pub use crate::places::give_back;
 
-use row::{COLUMNS, PRIVATE, read, read_private, read_with_position};
+use row::{COLUMNS, IN_SHORT, PRIVATE, read, read_in_short, read_private, read_with_position};
 
 /// Whose executions are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub async fn get(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Execution> {
     read_with_position(&row)
 }
 
-/// One page, newest first.
+/// One page, newest first. What is long in them is cut: [`get`] gives the whole.
 pub async fn list(
     conn: &mut Conn,
     whose: Whose,
@@ -72,7 +73,7 @@ pub async fn list(
     limit: i64,
 ) -> Result<Page<Execution>> {
     let mut select = Statement::default();
-    select.push("SELECT ").push(COLUMNS).push(", ").push(POSITION).push(" FROM executions e WHERE 1 = 1");
+    select.push("SELECT ").push(IN_SHORT).push(", ").push(POSITION).push(" FROM executions e WHERE 1 = 1");
     belonging(&mut select, whose);
     if let Some(agent) = &filter.agent_id {
         select.push(" AND e.agent_id = ").bind(agent.as_str());
@@ -100,7 +101,7 @@ pub async fn list(
     }
     select.push(" ORDER BY e.created_at DESC, e.id DESC LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?;
-    let executions = rows.iter().map(read_with_position).collect::<Result<Vec<_>>>()?;
+    let executions = rows.iter().map(read_in_short).collect::<Result<Vec<_>>>()?;
     let cursor =
         |execution: &Execution| Cursor { sort: execution.created_at.as_microsecond(), id: execution.id.to_string() };
     Ok(Page::cut(executions, limit, cursor))
@@ -167,6 +168,7 @@ pub async fn cancel(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> 
     } else {
         let sql = "UPDATE executions SET cancel_asked = COALESCE(cancel_asked, $2) WHERE id = $1 AND ended_at IS NULL";
         conn.run((sql, args![id, now])).await?;
+        conn.hint(Hint::Cancel(id));
     }
     Ok(execution)
 }
@@ -195,7 +197,7 @@ pub(crate) async fn remove_events(conn: &mut Conn, gone: &[Row]) -> Result<()> {
 }
 
 /// PostgreSQL has no place for a NUL in a text.
-fn without_nul(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 

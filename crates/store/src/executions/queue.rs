@@ -10,6 +10,7 @@ use super::events::{Event, Kind, append, last_seq};
 use super::row::{COLUMNS, PRIVATE, Stored, read_private};
 use super::without_nul;
 use crate::conn::{Conn, Row, Statement, args};
+use crate::hints::Hint;
 use crate::{Error, Result, nodes, places};
 
 /// Somebody has it: also one that failed and is about to be tried again. In the words of the index.
@@ -99,7 +100,16 @@ pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
         new.follow_up.map(FollowUp::as_str),
     ];
     conn.run((sql, values)).await?;
+    conn.hint(match execution.session_id {
+        None => Hint::Queue(execution.agent_id.clone()),
+        Some(session) => Hint::Session(session),
+    });
     append(conn, execution.id, &[state_event(1, execution)]).await
+}
+
+/// Those who follow it elsewhere may look.
+fn hint(conn: &mut Conn, execution: &Execution) {
+    conn.hint(if execution.end_time.is_some() { Hint::Ended(execution.id) } else { Hint::Execution(execution.id) });
 }
 
 /// Until the transaction ends nobody else puts anything into this queue: two who see its last free place would both take
@@ -205,6 +215,7 @@ async fn take(conn: &mut Conn, row: &Row, node: Uuid, now: Timestamp) -> Result<
     if conn.run((sql, values)).await? != 1 {
         return Err(Error::Database("an execution was claimed twice".to_owned()));
     }
+    hint(conn, execution);
     let seq = last_seq(conn, execution.id).await? + 1;
     append(conn, execution.id, &[state_event(seq, execution)]).await?;
     let fence = Fence { id: execution.id, node, token: stored.lease_token };
@@ -222,6 +233,7 @@ pub async fn save(conn: &mut Conn, fence: Fence, execution: &Execution, left: Op
     }
     update.push(" WHERE id = ").bind(fence.id).push(" AND node = ").bind(fence.node);
     update.push(" AND lease_token = ").bind(fence.token).push(AT_WORK);
+    hint(conn, execution);
     Ok(conn.run(update).await? == 1)
 }
 
@@ -245,6 +257,7 @@ pub(super) async fn settle(conn: &mut Conn, execution: &Execution, token: Option
     if conn.run(update).await? != 1 {
         return Err(Error::Ended);
     }
+    hint(conn, execution);
     let seq = last_seq(conn, execution.id).await? + 1;
     append(conn, execution.id, &[state_event(seq, execution)]).await
 }
@@ -389,6 +402,7 @@ pub async fn recover(
             let sql = "UPDATE executions SET run_at = $2, wait_until = $2 + (wait_until - run_at), \
                        earlier_bytes = output_bytes WHERE id = $1";
             conn.run((sql, args![execution.id, retry_at])).await?;
+            conn.hint(Hint::Queue(execution.agent_id.clone()));
         }
     }
     Ok(stored.execution)

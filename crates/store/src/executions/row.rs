@@ -9,9 +9,22 @@ use uuid::Uuid;
 use crate::Result;
 use crate::conn::Row;
 
-pub(super) const COLUMNS: &str = "e.id, e.agent_id, e.schedule_id, e.session_id, e.state, e.previous_state, e.created_at, \
-     e.started_at, e.ended_at, e.changed_at, e.input, e.process_id, e.exit_code, e.error_message, e.error_category, \
-     e.retry_count, e.max_retries, e.timeout_ms, e.resource_usage, e.context, e.transitions, e.previous";
+macro_rules! columns {
+    ($input:literal) => {
+        concat!(
+            "e.id, e.agent_id, e.schedule_id, e.session_id, e.state, e.previous_state, e.created_at, e.started_at, \
+             e.ended_at, e.changed_at, ",
+            $input,
+            ", e.process_id, e.exit_code, e.error_message, e.error_category, e.retry_count, e.max_retries, \
+             e.timeout_ms, e.resource_usage, e.context, e.transitions, e.previous"
+        )
+    };
+}
+
+pub(super) const COLUMNS: &str = columns!("e.input");
+/// For lists: one character more than is shown, which tells that there is more.
+pub(super) const IN_SHORT: &str = columns!("SUBSTR(e.input, 1, 1001)");
+const SHOWN: usize = 1000;
 /// What stands behind those.
 const COUNT: usize = 22;
 
@@ -37,6 +50,27 @@ pub(super) fn read_with_position(row: &Row) -> Result<Execution> {
     let mut execution = read(row)?;
     execution.queue_position = row.maybe_int(COUNT)?;
     Ok(execution)
+}
+
+/// From [`IN_SHORT`]: a list of many does not carry everything that each was asked.
+pub(super) fn read_in_short(row: &Row) -> Result<Execution> {
+    let mut execution = read_with_position(row)?;
+    shorten(&mut execution.input);
+    for value in execution.context.values_mut() {
+        let mut text = value.to_string();
+        if text.len() > SHOWN {
+            shorten(&mut text);
+            *value = text.into();
+        }
+    }
+    Ok(execution)
+}
+
+fn shorten(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(SHOWN) {
+        text.truncate(end);
+        text.push('…');
+    }
 }
 
 pub(super) fn read_private(row: &Row) -> Result<Stored> {

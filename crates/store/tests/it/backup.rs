@@ -13,6 +13,7 @@ use crate::{Bench, on_both, write};
 on_both!(
     everything_comes_back,
     one_of_an_older_schema_comes_back,
+    one_without_notifications_comes_back,
     half_a_backup_changes_nothing,
     every_table_is_in_it,
     a_snapshot_stands_still,
@@ -86,7 +87,15 @@ async fn one_of_an_older_schema_comes_back(bench: Bench) {
         .lines()
         .filter(|line| {
             if let Some(table) = line.strip_prefix("{").filter(|line| line.contains("\"table\"")) {
-                let later = ["reminders", "agents", "executions", "execution_events", "sessions"];
+                let later = [
+                    "reminders",
+                    "notifications",
+                    "deliveries",
+                    "agents",
+                    "executions",
+                    "execution_events",
+                    "sessions",
+                ];
                 known = !later.iter().any(|later| table.contains(&format!("\"table\":\"{later}\"")));
             }
             known || line.contains("\"sha256\"")
@@ -97,6 +106,49 @@ async fn one_of_an_older_schema_comes_back(bench: Bench) {
     restored(&bench, &old).await.unwrap();
     assert_eq!(titles(&bench).await, ["kept"]);
     assert_eq!(bench.count("SELECT COUNT(*) FROM executions").await, 0, "what a backup does not have is not there");
+}
+
+async fn one_without_notifications_comes_back(bench: Bench) {
+    // OPS-7, TASK-4: the fourth schema did not know when a reminder is next, nor of what users were told
+    let (alice, now) = (bench.alice, bench.now());
+    for due_date in ["2026-01-10T12:00:02Z", "2026-01-10T13:00:00Z"] {
+        let draft = model::task::Draft { title: "a".into(), due_date: Some(due_date.into()), ..Default::default() };
+        bench.add(alice, bench.draft(draft)).await;
+    }
+    let task = bench.add(alice, bench.titled("reminded")).await;
+    let reminder = model::reminder::Reminder {
+        id: bench.clock.id(),
+        task_id: task.id,
+        remind_at: now,
+        repeat_interval_minutes: None,
+        repeat_count: None,
+        fired_count: 0,
+        status: model::reminder::Status::Scheduled,
+    };
+    write!(bench, tx => store::data::import_reminders(tx, alice, &[reminder], now)).unwrap();
+    let text = backup(&bench).await;
+    let mut in_one = false;
+    let mut old = String::new();
+    for line in text.lines() {
+        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+        if value["adjutant_backup"].is_number() {
+            value["schema"] = 4.into();
+        }
+        if let Some(table) = value["table"].as_str() {
+            in_one = ["tasks", "reminders", "task_changes"].contains(&table);
+            if in_one {
+                value["columns"].as_array_mut().unwrap().pop().unwrap();
+            }
+        } else if let Some(row) = value.as_array_mut().filter(|_| in_one) {
+            row.pop().unwrap();
+        }
+        old.push_str(&format!("{value}\n"));
+    }
+    restored(&bench, &resealed(&old)).await.unwrap();
+    let mut reader = bench.store.reader().await.unwrap();
+    assert_eq!(store::reminders::next(&mut reader).await.unwrap(), Some(now));
+    let left = store::due::next(&mut reader).await.unwrap().unwrap();
+    assert_eq!(left.to_string(), "2026-01-10T13:00:00Z", "what was past is not told any more");
 }
 
 async fn half_a_backup_changes_nothing(bench: Bench) {

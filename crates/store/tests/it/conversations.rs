@@ -9,7 +9,13 @@ use store::{Error, conversations};
 
 use crate::{Bench, on_both, write};
 
-on_both!(messages_are_kept_in_order, lists_are_searched_and_paged, a_taken_id_is_not_found, deleted_with_its_messages);
+on_both!(
+    messages_are_kept_in_order,
+    lists_are_searched_and_paged,
+    a_taken_id_is_not_found,
+    deleted_with_its_messages,
+    a_message_by_itself_needs_its_conversation,
+);
 
 fn message(bench: &Bench, role: Role, content: &str) -> Message {
     Message {
@@ -100,4 +106,26 @@ async fn deleted_with_its_messages(bench: Bench) {
     assert!(matches!(conversations::get(&mut reader, alice, &id).await, Err(Error::NotFound)));
     assert!(conversations::messages(&mut reader, alice, &id, None, 50).await.unwrap().rows.is_empty());
     say(&bench, bench.bob, "conv_1", "the id is free again").await.unwrap();
+}
+
+async fn a_message_by_itself_needs_its_conversation(bench: Bench) {
+    // CHAT-7
+    let said = say(&bench, bench.alice, "conv_1", "hello").await.unwrap();
+    let news = message(&bench, Role::Assistant, "Tidy is done.");
+    bench.clock.advance(Duration::from_secs(1));
+    let add = async |owner: UserId, id: &str| {
+        let (id, news, now): (Id, _, _) = (id.parse().unwrap(), news.clone(), bench.now());
+        write!(bench, tx => conversations::add(tx, owner, &id, &news, now)).unwrap()
+    };
+    assert!(!add(bench.bob, "conv_1").await, "another's");
+    assert!(!add(bench.alice, "conv_2").await, "none is begun");
+    assert!(add(bench.alice, "conv_1").await);
+    let id: Id = "conv_1".parse().unwrap();
+    let mut reader = bench.store.reader().await.unwrap();
+    let conversation = conversations::get(&mut reader, bench.alice, &id).await.unwrap();
+    assert_eq!((conversation.message_count, conversation.updated_at), (3, bench.now()));
+    let kept = conversations::messages(&mut reader, bench.alice, &id, None, 50).await.unwrap().rows;
+    assert_eq!(kept, [said, vec![news.clone()]].concat());
+    let all = conversations::list(&mut reader, bench.alice, None, None, 50).await.unwrap();
+    assert_eq!(all.rows.len(), 1);
 }

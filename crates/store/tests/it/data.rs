@@ -37,8 +37,9 @@ async fn taken_in_once(bench: Bench) {
     let list = vec![bench.titled("a"), bench.titled("b")];
     let dialogues = vec![dialogue(&bench, "conv_1")];
     for expected in [Imported { added: 2, skipped: 0 }, Imported { added: 0, skipped: 2 }] {
-        let list = list.clone();
-        let imported = bench.change(alice, |tx, step| Box::pin(async move { import_tasks(tx, step, &list).await }));
+        let (list, now) = (list.clone(), bench.now());
+        let imported =
+            bench.change(alice, move |tx, step| Box::pin(async move { import_tasks(tx, step, &list, now).await }));
         assert_eq!(imported.await.unwrap(), expected);
     }
     for (owner, added) in [(alice, 1), (alice, 0), (bob, 0)] {

@@ -24,7 +24,8 @@ on_both!(
     what_came_of_it,
     cancelled_while_it_waits,
     cancelled_at_work,
-    any_text_can_be_kept
+    any_text_can_be_kept,
+    lists_do_not_carry_everything
 );
 
 pub(crate) fn said(seq: i64, stream: &str, start: i64, text: &str) -> Event {
@@ -273,4 +274,28 @@ async fn any_text_can_be_kept(bench: Bench) {
     assert_eq!((kept.input.as_str(), kept.error_message.as_deref()), ("a\u{fffd}b", Some("\u{fffd}")));
     let text = output(&mut bench.store.reader().await.unwrap(), id, "stdout").await.unwrap();
     assert_eq!(text, "x\u{fffd}y 💥");
+}
+
+async fn lists_do_not_carry_everything(bench: Bench) {
+    // SUP-10, OPS-7
+    let asked = |input: &str, text: &str| {
+        let mut new = bench.run(bench.alice, "a");
+        new.execution.input = input.to_owned();
+        new.execution.context.insert("parameters".into(), serde_json::json!({"text": text}));
+        new
+    };
+    let (long, fits) = ("ü".repeat(1001), "ü".repeat(1000));
+    let id = bench.submit(asked(&long, &long)).await.unwrap();
+    bench.clock.advance(Duration::from_secs(1));
+    bench.submit(asked(&fits, "short")).await.unwrap();
+    let mut reader = bench.store.reader().await.unwrap();
+    let page = list(&mut reader, Whose::Users(bench.alice), &Filter::default(), None, 10).await.unwrap();
+    assert_eq!(page.rows[0].input, fits);
+    assert_eq!(page.rows[0].context["parameters"], serde_json::json!({"text": "short"}));
+    assert_eq!(page.rows[1].input, format!("{fits}…"));
+    let shown = page.rows[1].context["parameters"].as_str().unwrap();
+    assert!(shown.starts_with("{\"text\":\"üü") && shown.chars().count() == 1001, "{shown}");
+    let whole = bench.execution(id).await;
+    assert_eq!(whole.input, long);
+    assert_eq!(whole.context["parameters"]["text"], long);
 }

@@ -7,13 +7,14 @@ use model::session::{self, Session};
 use store::executions::{Event, Kind, Left, Whose, append, events, output, result, size_of_output};
 use store::housekeeping::{Removed, Retention, sweep};
 use store::idempotency::{Key, claim};
+use store::outbox::{self, New};
 use store::{conversations, sessions, tokens};
 use uuid::Uuid;
 
 use crate::executions::said;
-use crate::{Bench, on_both, write};
+use crate::{Bench, notifications, on_both, write};
 
-on_both!(old_things_go, everything_can_be_kept, old_executions_go, output_has_its_limit);
+on_both!(old_things_go, everything_can_be_kept, old_executions_go, output_has_its_limit, old_notifications_go);
 
 const DAY: u64 = 24 * 3600;
 
@@ -59,7 +60,7 @@ async fn everything_can_be_kept(bench: Bench) {
     converse(&bench, "conv_1").await;
     ran(&bench, "a", "said").await;
     bench.clock.advance(Duration::from_secs(1000 * DAY));
-    let retention = Retention { conversations: None, executions: None, output_bytes: None };
+    let retention = Retention { conversations: None, executions: None, output_bytes: None, notifications: None };
     let removed = sweep(&bench.store, retention, bench.now()).await.unwrap();
     assert_eq!(removed, Removed::default());
 }
@@ -149,4 +150,43 @@ async fn output_has_its_limit(bench: Bench) {
     assert!(result.truncated);
     let left: Vec<_> = events(&mut reader, first, 0, 99).await.unwrap().iter().map(|event| event.kind).collect();
     assert_eq!(left, [Kind::State, Kind::State, Kind::Gap, Kind::Gap], "both streams have their mark");
+}
+
+async fn old_notifications_go(bench: Bench) {
+    // OPS-7; and their deliveries, of which those that nobody makes are given up first
+    let put = async |channel: &str| {
+        let new = New {
+            id: bench.clock.id(),
+            owner: bench.alice,
+            notification_id: None,
+            channel: channel.into(),
+            target: None,
+            payload: "{}".into(),
+        };
+        let now = bench.now();
+        write!(bench, tx => outbox::add(tx, &new, now)).unwrap();
+    };
+    for n in 0..3 {
+        notifications::tell(&bench, bench.alice, notifications::note(&bench, &n.to_string())).await;
+        put("gone").await;
+    }
+    put("there").await;
+    let (now, until) = (bench.now(), bench.now() + Duration::from_secs(60));
+    let claimed = write!(bench, tx => outbox::claim(tx, "there", 1, now, until)).unwrap().remove(0);
+    write!(bench, tx => outbox::done(tx, &claimed, now)).unwrap();
+
+    bench.clock.advance(Duration::from_secs(7 * DAY));
+    let removed = sweep(&bench.store, Retention::default(), bench.now()).await.unwrap();
+    assert_eq!(removed, Removed { given_up: 3, ..Removed::default() });
+    bench.clock.advance(Duration::from_secs(22 * DAY));
+    notifications::tell(&bench, bench.alice, notifications::note(&bench, "young")).await;
+    bench.clock.advance(Duration::from_secs(DAY));
+    let removed = sweep(&bench.store, Retention::default(), bench.now()).await.unwrap();
+    assert_eq!(removed, Removed { notifications: 3, deliveries: 1, ..Removed::default() });
+    bench.clock.advance(Duration::from_secs(7 * DAY));
+    let removed = sweep(&bench.store, Retention::default(), bench.now()).await.unwrap();
+    assert_eq!(removed, Removed { deliveries: 3, ..Removed::default() });
+    let mut reader = bench.store.reader().await.unwrap();
+    let left = store::notifications::list(&mut reader, bench.alice, false, None, 9).await.unwrap().rows;
+    assert_eq!(left[0].notification.title, "young");
 }

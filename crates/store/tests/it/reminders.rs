@@ -1,13 +1,26 @@
 //! Reminders belong to their owner's tasks.
 
-use model::reminder::{Draft, Reminder};
-use model::task::Filter;
+use std::time::Duration;
+
+use model::reminder::{Draft, Reminder, Status};
+use model::task::{Filter, Task};
 use model::{User, UserId};
-use store::{Error, reminders, tasks};
+use store::reminders::{Due, Filter as Chosen};
+use store::undo::undo;
+use store::{Error, data, reminders, tasks};
 
 use crate::{Bench, on_both, write};
 
-on_both!(a_reminder_needs_a_task_of_its_owner, a_list_has_its_total);
+on_both!(
+    a_reminder_needs_a_task_of_its_owner,
+    a_list_has_its_total,
+    each_firing_is_somebodys,
+    fires_late_once_and_goes_on,
+    dropped_with_its_task_and_brought_back,
+    a_completed_task_takes_none,
+    removed_by_its_owner,
+    imported_ones_need_a_task,
+);
 
 fn reminder(bench: &Bench, task: uuid::Uuid) -> Reminder {
     let draft = Draft {
@@ -21,7 +34,7 @@ fn reminder(bench: &Bench, task: uuid::Uuid) -> Reminder {
 
 async fn listed(bench: &Bench, owner: UserId) -> Vec<Reminder> {
     let mut reader = bench.store.reader().await.unwrap();
-    reminders::list(&mut reader, owner, None, 50).await.unwrap().rows
+    reminders::list(&mut reader, owner, &Chosen::default(), None, 50).await.unwrap().rows
 }
 
 async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
@@ -39,12 +52,12 @@ async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
     assert_eq!(set(alice).await.unwrap().title, "dentist");
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&wanted));
     assert_eq!(listed(&bench, bob).await, []);
-    let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
+    let undone = write!(bench, tx => undo(tx, alice)).unwrap();
     assert_eq!((undone.undone, undone.tasks.len()), (store::undo::Kind::Reminded, 1));
     assert_eq!(listed(&bench, alice).await, [], "AGENT-13: the reminder goes, the task stays");
     assert_eq!(bench.titles(alice).await, ["dentist"]);
     set(alice).await.unwrap();
-    write!(bench, tx => store::data::erase(tx, alice)).unwrap();
+    write!(bench, tx => data::erase(tx, alice)).unwrap();
     assert_eq!(listed(&bench, alice).await, []);
 }
 
@@ -58,4 +71,181 @@ async fn a_list_has_its_total(bench: Bench) {
     assert_eq!(tasks::count(&mut reader, bench.bob, &filter).await.unwrap(), 0);
     let page = tasks::list(&mut reader, bench.alice, &filter, None, 3).await.unwrap();
     assert_eq!((page.rows.len(), page.next.is_some()), (3, true));
+}
+
+/// A task of Alice's and a reminder for it: at nine the next day, three times, every half hour.
+async fn reminded(bench: &Bench) -> (Task, Reminder) {
+    let task = bench.add(bench.alice, bench.titled("dentist")).await;
+    let (wanted, now) = (reminder(bench, task.id), bench.now());
+    let set = wanted.clone();
+    let set = bench
+        .change(bench.alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &set, now).await }));
+    set.await.unwrap();
+    (task, wanted)
+}
+
+async fn due(bench: &Bench) -> Vec<Due> {
+    reminders::due(&mut bench.store.reader().await.unwrap(), bench.now(), 50).await.unwrap()
+}
+
+async fn next(bench: &Bench) -> Option<String> {
+    let next = reminders::next(&mut bench.store.reader().await.unwrap()).await.unwrap();
+    next.map(|at| at.to_string())
+}
+
+async fn fire(bench: &Bench, due: &Due) -> Option<(Reminder, Task)> {
+    let (due, now) = (due.clone(), bench.now());
+    write!(bench, tx => reminders::fire(tx, &due, now)).unwrap()
+}
+
+/// To nine on the next day.
+fn sleep_until_due(bench: &Bench) {
+    let due: jiff::Timestamp = "2026-01-11T09:00:00Z".parse().unwrap();
+    bench.clock.advance(due.duration_since(bench.now()).unsigned_abs());
+}
+
+async fn each_firing_is_somebodys(bench: Bench) {
+    // TASK-4: by compare-and-swap, whoever else tries
+    let (task, wanted) = reminded(&bench).await;
+    assert_eq!(due(&bench).await, []);
+    sleep_until_due(&bench);
+    let found = due(&bench).await;
+    assert_eq!(found, [Due { owner: bench.alice, reminder: wanted.clone(), at: wanted.remind_at }]);
+    let tries = (0..8).map(|_| fire(&bench, &found[0]));
+    let fired: Vec<_> = futures::future::join_all(tries).await.into_iter().flatten().collect();
+    let once = Reminder { fired_count: 1, ..wanted };
+    assert_eq!(fired, [(once.clone(), task)]);
+    assert_eq!(next(&bench).await.as_deref(), Some("2026-01-11T09:30:00Z"));
+    for expected in [2, 3] {
+        bench.clock.advance(Duration::from_secs(1800));
+        let (now, _) = fire(&bench, &due(&bench).await[0]).await.unwrap();
+        assert_eq!(now.fired_count, expected);
+    }
+    assert_eq!(listed(&bench, bench.alice).await, [Reminder { fired_count: 3, status: Status::Done, ..once }]);
+    assert_eq!(next(&bench).await, None);
+}
+
+async fn fires_late_once_and_goes_on(bench: Bench) {
+    // TASK-4
+    reminded(&bench).await;
+    sleep_until_due(&bench);
+    bench.clock.advance(Duration::from_secs(45 * 60));
+    let late = due(&bench).await;
+    assert_eq!(late.len(), 1);
+    assert_eq!(fire(&bench, &late[0]).await.unwrap().0.fired_count, 1);
+    assert_eq!(due(&bench).await, [], "what was missed is not made up for");
+    assert_eq!(next(&bench).await.as_deref(), Some("2026-01-11T10:00:00Z"));
+}
+
+async fn dropped_with_its_task_and_brought_back(bench: Bench) {
+    // TASK-4, AGENT-13
+    let alice = bench.alice;
+    let (task, wanted) = reminded(&bench).await;
+    let dropped = Reminder { status: Status::Dropped, ..wanted.clone() };
+    bench.complete(alice, task.id).await.unwrap();
+    assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&dropped));
+    sleep_until_due(&bench);
+    assert_eq!(due(&bench).await, []);
+    write!(bench, tx => undo(tx, alice)).unwrap();
+    assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&wanted));
+    let found = due(&bench).await;
+    assert_eq!(found.len(), 1, "late, but not lost");
+
+    bench.delete(alice, task.id).await.unwrap();
+    assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&dropped));
+    assert_eq!(fire(&bench, &found[0]).await, None, "it was dropped meanwhile");
+    write!(bench, tx => undo(tx, alice)).unwrap();
+    assert!(fire(&bench, &found[0]).await.is_some());
+    // One that was dropped before stays so.
+    let id = task.id;
+    bench.complete(alice, id).await.unwrap();
+    bench.delete(alice, id).await.unwrap();
+    write!(bench, tx => undo(tx, alice)).unwrap();
+    assert_eq!(listed(&bench, alice).await[0].status, Status::Dropped, "the task is completed");
+    write!(bench, tx => undo(tx, alice)).unwrap();
+    assert_eq!(listed(&bench, alice).await[0].status, Status::Scheduled);
+    // Taking back that it was reopened completes it again.
+    bench.complete(alice, id).await.unwrap();
+    let reopened = model::task::Patch { status: Some("pending".into()), ..model::task::Patch::default() };
+    let reopened = reopened.check(model::task::Limits::default(), &User::local(jiff::tz::TimeZone::UTC)).unwrap();
+    let now = bench.now();
+    let change =
+        bench.change(alice, move |tx, step| Box::pin(async move { tasks::change(tx, step, id, &reopened, now).await }));
+    change.await.unwrap();
+    let mut more = reminder_in(&bench, id);
+    more.remind_at = bench.now();
+    let set = more.clone();
+    let set =
+        bench.change(alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &set, now).await }));
+    set.await.unwrap();
+    assert_eq!(due(&bench).await.len(), 1);
+    for _ in 0..2 {
+        write!(bench, tx => undo(tx, alice)).unwrap();
+    }
+    assert_eq!(due(&bench).await, []);
+}
+
+/// One in an hour.
+fn reminder_in(bench: &Bench, task: uuid::Uuid) -> Reminder {
+    Reminder { remind_at: bench.now() + Duration::from_secs(3600), id: bench.clock.id(), task_id: task, ..template() }
+}
+
+fn template() -> Reminder {
+    Reminder {
+        id: uuid::Uuid::nil(),
+        task_id: uuid::Uuid::nil(),
+        remind_at: jiff::Timestamp::UNIX_EPOCH,
+        repeat_interval_minutes: None,
+        repeat_count: None,
+        fired_count: 0,
+        status: Status::Scheduled,
+    }
+}
+
+async fn a_completed_task_takes_none(bench: Bench) {
+    let (task, _) = reminded(&bench).await;
+    bench.complete(bench.alice, task.id).await.unwrap();
+    let (more, now) = (reminder_in(&bench, task.id), bench.now());
+    let set = bench
+        .change(bench.alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &more, now).await }));
+    assert!(matches!(set.await, Err(Error::Ended)));
+}
+
+async fn removed_by_its_owner(bench: Bench) {
+    let (alice, bob) = (bench.alice, bench.bob);
+    let (task, wanted) = reminded(&bench).await;
+    let filter = Chosen { status: Some(Status::Scheduled), task_id: Some(task.id) };
+    let mut reader = bench.store.reader().await.unwrap();
+    assert_eq!(reminders::list(&mut reader, alice, &filter, None, 50).await.unwrap().rows.len(), 1);
+    for none in [
+        Chosen { status: Some(Status::Done), ..Chosen::default() },
+        Chosen { task_id: Some(wanted.id), ..Chosen::default() },
+    ] {
+        assert_eq!(reminders::list(&mut reader, alice, &none, None, 50).await.unwrap().rows, []);
+    }
+    let id = wanted.id;
+    assert!(matches!(write!(bench, tx => reminders::delete(tx, bob, id)), Err(Error::NotFound)));
+    assert_eq!(reminders::get(&mut reader, alice, id).await.unwrap(), wanted);
+    assert!(matches!(reminders::get(&mut reader, bob, id).await, Err(Error::NotFound)));
+    write!(bench, tx => reminders::delete(tx, alice, id)).unwrap();
+    assert!(matches!(write!(bench, tx => reminders::delete(tx, alice, id)), Err(Error::NotFound)));
+    assert_eq!(listed(&bench, alice).await, []);
+}
+
+async fn imported_ones_need_a_task(bench: Bench) {
+    // OPS-7
+    let (alice, now) = (bench.alice, bench.now());
+    let task = bench.add(alice, bench.titled("here")).await;
+    let fired = Reminder {
+        repeat_interval_minutes: Some(60),
+        fired_count: 4,
+        remind_at: now - Duration::from_secs(4 * 3600),
+        id: bench.clock.id(),
+        ..reminder_in(&bench, task.id)
+    };
+    let list = vec![fired, reminder_in(&bench, bench.clock.id())];
+    write!(bench, tx => data::import_reminders(tx, alice, &list, now)).unwrap();
+    let states: Vec<_> = listed(&bench, alice).await.into_iter().map(|reminder| reminder.status).collect();
+    assert_eq!(states, [Status::Scheduled, Status::Dropped]);
+    assert_eq!(next(&bench).await.as_deref(), Some("2026-01-10T13:00:00Z"), "it goes on from here");
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use model::execution::Artifact;
 use rustix::fs::OFlags;
 
-use super::Plan;
+use super::{FOLDERS, Plan};
 use crate::Failure;
 
 /// How many artifacts are listed, and how deep they may lie.
@@ -51,8 +51,8 @@ pub struct Ends {
 
 /// Makes the folders and writes the input file, for our own account alone.
 pub fn prepare(plan: &Plan) -> Result<Before, Failure> {
-    for folder in [&plan.scratch, &plan.scratch.join("tmp"), &plan.output_dir] {
-        make_folder(folder).map_err(|error| failed("make the folder", folder, &error))?;
+    for folder in FOLDERS.map(|name| plan.scratch.join(name)) {
+        make_folder(&folder).map_err(|error| failed("make the folder", &folder, &error))?;
     }
     if let Some(file) = &plan.input_file {
         make_parent(&plan.scratch, &file.path)?;
@@ -63,6 +63,11 @@ pub fn prepare(plan: &Plan) -> Result<Before, Failure> {
     };
     make_parent(&plan.scratch, output)?;
     Ok(Before { output: output.symlink_metadata().ok().map(|about| Mark::of(&about)) })
+}
+
+/// Whether there is something to [`collect`]. Takes no time worth speaking of.
+pub(crate) fn left_files(plan: &Plan) -> bool {
+    plan.output_file.is_some() || fs::read_dir(&plan.output_dir).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// Reads the output file, of which at most `limit` bytes are kept, and lists the artifacts.
@@ -78,15 +83,6 @@ pub fn collect(plan: &Plan, before: &Before, limit: usize) -> Result<Collected, 
     }
     artifacts.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(Collected { output, artifacts })
-}
-
-/// Whether the program left nothing at all, and there is nothing to read; its folders are gone then. Takes no time worth
-/// speaking of.
-pub(crate) fn left_nothing(plan: &Plan) -> bool {
-    let folders = [&plan.output_dir, &plan.scratch.join("tmp"), &plan.scratch];
-    plan.output_file.is_none()
-        && plan.input_file.is_none()
-        && folders.into_iter().all(|folder| fs::remove_dir(folder).is_ok())
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

@@ -19,7 +19,7 @@ use model::agent::{Agent, InputPattern, OutputPattern};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-pub(crate) use files::left_nothing;
+pub(crate) use files::left_files;
 pub use files::{Before, Collected, Ends, collect, prepare};
 use template::{Expanded, Values};
 
@@ -29,6 +29,10 @@ use crate::Failure;
 const MAX_ARGUMENT: usize = 128 * 1024 - 1;
 /// What Linux takes of both together where the stack has its usual 8 MiB, less some room for whoever starts it.
 const MAX_COMMAND: usize = 2 * 1024 * 1024 - 64 * 1024;
+
+/// What every scratch folder has in it: for temporary files, and for what is kept of a run.
+pub(crate) const FOLDERS: [&str; 2] = ["tmp", OUTPUT];
+const OUTPUT: &str = "artifacts";
 
 /// What one run asks for.
 #[derive(Clone, Debug)]
@@ -116,7 +120,7 @@ impl Plan {
         let path = env.get("PATH").map(String::as_str).unwrap_or_default();
         let program = program::find(&agent.executable_path, path, home)?;
         let cwd = directory(agent, run, home)?.unwrap_or_else(|| scratch.clone());
-        let output_dir = scratch.join("artifacts");
+        let output_dir = scratch.join(OUTPUT);
 
         let named: Vec<&str> =
             agent.args.iter().chain(agent.cli_args.values()).flat_map(|arg| template::names(arg)).collect();

@@ -3,6 +3,7 @@
 mod exit;
 pub(crate) mod live;
 mod pump;
+mod scratch;
 mod terminal;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::runner::{Ended, Run, Runner};
 use crate::streams::Name;
 use crate::work::Guard;
 use crate::{Clip, Failure, Variables, rpc};
+use scratch::Scratch;
 
 pub(crate) use exit::failure_of;
 pub(crate) use pump::pump;
@@ -41,13 +43,15 @@ struct Inner {
     /// The lease that the guardian is to be promised from its start.
     lease: std::sync::Mutex<Option<(Instant, Duration)>>,
     data_dir: PathBuf,
+    scratch: Scratch,
     variables: Variables,
 }
 
 impl Processes {
     pub(crate) fn new(options: guardian::Options, data_dir: PathBuf, variables: Variables) -> Self {
         let (guardian, lease) = (OnceCell::new(), std::sync::Mutex::default());
-        Self(Arc::new(Inner { options, guardian, lease, data_dir, variables }))
+        let scratch = Scratch::new(data_dir.join("runs"));
+        Self(Arc::new(Inner { options, guardian, lease, data_dir, scratch, variables }))
     }
 
     /// Ends everything that was started, and comes back when nothing is left.
@@ -55,6 +59,7 @@ impl Processes {
         if let Some(guardian) = self.0.guardian.get() {
             guardian.stop().await;
         }
+        self.0.scratch.clear();
     }
 
     async fn guardian(&self) -> Result<&Guardian, Failure> {
@@ -69,7 +74,12 @@ impl Processes {
         self.0.guardian.get_or_try_init(start).await.map_err(|error| Failure::system(error.to_string()))
     }
 
-    /// Where a run works.
+    /// Removes what runs of an earlier node left. To be called before the first one.
+    pub(crate) fn sweep_scratch(&self) {
+        self.0.scratch.sweep();
+    }
+
+    /// Where a session works.
     fn scratch(&self, id: uuid::Uuid) -> PathBuf {
         self.0.data_dir.join("runs").join(id.to_string())
     }
@@ -79,7 +89,7 @@ impl Processes {
         self.0.data_dir.join("artifacts").join(id.to_string())
     }
 
-    /// Runs whose directories are there.
+    /// Sessions whose directories are there.
     pub(crate) fn left_scratch(&self) -> Vec<uuid::Uuid> {
         ids_in(&self.0.data_dir.join("runs"))
     }
@@ -98,7 +108,7 @@ impl Processes {
     }
 
     /// Makes the plan of a run and what it needs on disk.
-    pub(crate) async fn plan(&self, run: &Run, desk: &Desk) -> Result<(Plan, Before), Failure> {
+    async fn plan(&self, run: &Run, desk: &Desk, scratch: &Path) -> Result<(Plan, Before), Failure> {
         let order = command::Run {
             execution_id: run.id,
             input: run.request.input.clone(),
@@ -107,10 +117,8 @@ impl Processes {
             envs: run.request.envs.clone(),
             started: run.started,
         };
-        let (agent, scratch, variables) = (run.agent.clone(), self.scratch(run.id), self.0.variables.clone());
+        let (agent, scratch, variables) = (run.agent.clone(), scratch.to_owned(), self.0.variables.clone());
         let planned = blocking(move || {
-            // What an earlier try left is not this one's.
-            let _ = std::fs::remove_dir_all(&scratch);
             let plan = Plan::make(&agent, &order, &scratch, |name| variables(name))?;
             let before = command::prepare(&plan)?;
             Ok((plan, before))
@@ -147,8 +155,8 @@ impl Processes {
         })
     }
 
-    async fn carry_out(&self, run: &Run, desk: &Desk) -> Result<Ended, Failure> {
-        let (plan, before) = self.plan(run, desk).await?;
+    async fn carry_out(&self, run: &Run, desk: &Desk, scratch: &Path) -> Result<Ended, Failure> {
+        let (plan, before) = self.plan(run, desk, scratch).await?;
         if desk.is_stopped().is_some() {
             return Ok(Ended { stopped: true, ..Ended::default() });
         }
@@ -164,7 +172,7 @@ impl Processes {
         if ended.failure.is_none() && !ended.stopped {
             ended.failure = answer(run, desk, said).await.err();
         }
-        if command::left_nothing(&plan) {
+        if !command::left_files(&plan) {
             return Ok(ended);
         }
         let kept = self.artifacts(run.id);
@@ -175,7 +183,6 @@ impl Processes {
                 keep(&plan.output_dir, &kept)
                     .map_err(|error| Failure::system(format!("its artifacts could not be kept: {error}")))?;
             }
-            let _ = std::fs::remove_dir_all(&plan.scratch);
             collected
         });
         match collected.await {
@@ -195,11 +202,12 @@ impl Processes {
 impl Runner for Processes {
     fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
         Box::pin(async move {
-            let ended = self.carry_out(run, desk).await;
-            ended.unwrap_or_else(|failure| {
-                let _ = std::fs::remove_dir_all(self.scratch(run.id));
-                failure.into()
-            })
+            let scratch = self.0.scratch.take();
+            let ended = self.carry_out(run, desk, &scratch).await;
+            if let Some(used) = self.0.scratch.give_back(scratch) {
+                let _ = blocking(move || Ok(std::fs::remove_dir_all(used))).await;
+            }
+            ended.unwrap_or_else(Ended::from)
         })
     }
 }

@@ -60,14 +60,11 @@ impl Setting {
         let known = self.variables;
         let variables: Variables = Arc::new(move |name: &str| known.get(name).cloned());
         let supervisor = Supervisor::new(Options {
-            store,
-            clock: Clock::system(),
-            data_dir: dir.clone(),
             agents: agents(self.agents, &variables),
             variables,
             admission: self.admission,
-            built_in: Vec::new(),
             guardian: guardian::Options { program: DOUBLE.into(), ..guardian::Options::default() },
+            ..Options::new(store, Clock::system(), &dir)
         });
         let user = User::local(jiff::tz::TimeZone::UTC);
         Bench { supervisor, user, dir, _folder: folder }
@@ -92,7 +89,7 @@ pub(crate) fn script(id: &str, text: &str, more: Value) -> Value {
 
 /// The double doing one thing.
 pub(crate) fn doubled(id: &str, arguments: &[&str], more: Value) -> Value {
-    agent(id, json!({"executable_path": DOUBLE, "args": arguments}), more)
+    agent(id, json!({"executable_path": testkit::agent::program(), "args": arguments}), more)
 }
 
 fn agent(id: &str, mut agent: Value, more: Value) -> Value {

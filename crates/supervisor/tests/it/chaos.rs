@@ -40,7 +40,7 @@ fn agents(dir: &std::path::Path) -> Value {
             arguments.push(lock.to_str().unwrap().to_owned());
         }
         json!({
-            "id": format!("agent-{number}"), "executable_path": crate::DOUBLE, "args": arguments, "grace": 0.1,
+            "id": format!("agent-{number}"), "executable_path": testkit::agent::program(), "args": arguments, "grace": 0.1,
             "access_type": if alone { "read-write" } else { "read-only" },
             "max_concurrent_executions": if alone { 1 } else { 3 }, "timeout": 20, "queue_depth": 1000,
             "max_retries": if number % 4 < 2 { 3 } else { 0 }, "retry_delay": 0.05, "max_output_size": 20_000,

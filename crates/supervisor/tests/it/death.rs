@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use supervisor::guardian::{Guardian, How, Options, Sign, sweep};
+use supervisor::guardian::{Guardian, How, Options, Sign};
 
 use crate::{DOUBLE, alive, double, eventually, guardian, pid_in, quiet, scratch, shell, text};
 
@@ -25,7 +25,7 @@ impl Node {
         let (dir, path) = scratch();
         let file = path.join("pid");
         let mut process = Command::new(DOUBLE)
-            .args(["node", text(&file), lease])
+            .args(["node", text(testkit::agent::program()), text(&file), lease])
             .stdin(ProcessStdio::piped())
             .stdout(ProcessStdio::piped())
             .spawn()
@@ -151,24 +151,4 @@ async fn a_guardian_that_does_not_answer_is_replaced() {
     assert_eq!(child.wait().await.how, How::GuardianDied);
     assert!(!alive(own) && !alive(child.pid as i32));
     assert_eq!(quiet(&guardian, shell("exit 4")).await.wait().await.how, How::Code(4));
-}
-
-// SUP-7, SUP-11
-#[tokio::test]
-async fn what_outlived_node_and_guardian_is_swept_up() {
-    let guardian = guardian().await;
-    let mut bystander = quiet(&guardian, shell("sleep 100")).await;
-    let node = Node::start("0").await;
-    // The guardian first, and frozen node, so that neither can do anything about it.
-    node.signal(Signal::SIGSTOP);
-    send(node.guardian, Signal::SIGKILL);
-    node.signal(Signal::SIGKILL);
-    eventually("both are dead", Duration::from_secs(5), || !alive(node.guardian) && !alive(node.process.id() as i32))
-        .await;
-    // Every supervisor sweeps when it begins, so those of other tests may have done it already.
-    sweep().await;
-    assert!(!node.agents_live());
-    assert!(alive(bystander.pid as i32) && alive(guardian.pid().await.unwrap() as i32), "a living node keeps its own");
-    bystander.kill().await;
-    bystander.wait().await;
 }

@@ -1,14 +1,13 @@
-//! A node with its guardian, and agents that do one thing each: hang, run away, burn time, take memory, write.
+//! A node with its guardian, for tests that kill or freeze it.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a double of somebody else's program")]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use store::{Durability, Location, Store};
 use supervisor::guardian::{self, Guardian, Launch, Options, Sign, Stdio};
@@ -22,69 +21,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["node", file, lease] => node(file, lease.parse().unwrap()),
-        // Starts one that has left it, and hangs.
-        ["runaway", file] => {
-            refuse_to_end();
-            leave(&["stubborn", file], true).wait().unwrap();
-        }
-        // Leaves one behind whose parent ends before it.
-        ["daemon", file] => {
-            leave(&["between", file], true).wait().unwrap();
-            wait_for(file);
-        }
-        // The same, but without anything in its environment.
-        ["hidden-daemon", file] => {
-            leave(&["between", file], false).wait().unwrap();
-            wait_for(file);
-        }
-        ["hidden-runaway", file] => {
-            refuse_to_end();
-            leave(&["between", file], false).wait().unwrap();
-            std::thread::sleep(Duration::from_secs(600));
-        }
-        ["between", file] => drop(leave(&["stubborn", file], true)),
-        ["stubborn", file] => {
-            rustix::process::setsid().unwrap();
-            be_stubborn(file);
-        }
-        // Forks faster than one can count.
-        ["bomb", file] => {
-            fs::write(file, std::process::id().to_string()).unwrap();
-            loop {
-                let _ = Command::new("/bin/sleep").arg("100").spawn();
-            }
-        }
-        ["burn", ms] => burn(ms),
-        ["burn-below", ms] => {
-            burn(ms);
-            assert!(leave(&["burn", ms], true).wait().unwrap().success());
-        }
-        // Time that only the one who adopts it can count.
-        ["burn-orphan", ms, file] => {
-            leave(&["burn-between", ms, file], true).wait().unwrap();
-            wait_for(file);
-        }
-        ["burn-between", ms, file] => drop(leave(&["burn-then-tell", ms, file], true)),
-        ["burn-then-tell", ms, file] => {
-            burn(ms);
-            fs::write(file, "").unwrap();
-        }
-        ["hog", megabytes] => {
-            let memory = vec![1_u8; megabytes.parse::<usize>().unwrap() << 20];
-            std::thread::sleep(Duration::from_millis(600));
-            assert_eq!(std::hint::black_box(memory).last(), Some(&1));
-        }
-        ["write", file, megabytes] => {
-            let mut out = fs::File::create(file).unwrap();
-            for _ in 0..megabytes.parse::<u32>().unwrap() {
-                out.write_all(&[7; 1 << 20]).unwrap();
-            }
-            out.sync_all().unwrap();
-        }
-        ["flood", lines] => flood(lines.parse().unwrap()),
-        ["obey"] => return obey(None),
-        ["obey", lock] => return obey(Some(lock)),
+        ["node", agent, file, lease] => node(agent, file, lease.parse().unwrap()),
         ["work", dir] => work(Path::new(dir)),
         _ => return ExitCode::from(2),
     }
@@ -93,7 +30,7 @@ fn main() -> ExitCode {
 
 /// Tells on stdout what happens to the runaway agent it keeps.
 #[tokio::main(flavor = "current_thread")]
-async fn node(file: &str, lease: u64) {
+async fn node(agent: &str, file: &str, lease: u64) {
     let guardian = Guardian::start(Options::default()).await.unwrap();
     if lease > 0 {
         guardian.renew(Duration::from_millis(lease)).await;
@@ -105,7 +42,7 @@ async fn node(file: &str, lease: u64) {
             }
         });
     }
-    let mut launch = Launch::new(Uuid::from_u128(7), std::env::current_exe().unwrap(), "/");
+    let mut launch = Launch::new(Uuid::from_u128(7), agent, "/");
     launch.args = vec!["runaway".into(), file.into()];
     let mut child = guardian.spawn(launch, Stdio::null().unwrap()).await.unwrap();
     println!("{} {}", guardian.pid().await.unwrap(), child.pid);
@@ -134,123 +71,12 @@ async fn work(dir: &Path) {
     let drafts: Vec<model::agent::Draft> = serde_json::from_slice(&fs::read(dir.join("agents.json")).unwrap()).unwrap();
     let agents = drafts.into_iter().map(|draft| supervisor::check::written(draft, &|name: &str| variables(name)));
     let supervisor = Supervisor::new(supervisor::Options {
-        store,
-        clock: model::Clock::system(),
-        data_dir: dir.to_owned(),
         agents: agents.map(Result::unwrap).collect(),
         variables,
-        admission: supervisor::Admission::default(),
-        built_in: Vec::new(),
-        guardian: Options::default(),
+        ..supervisor::Options::new(store, model::Clock::system(), dir)
     });
     supervisor.work().await.unwrap();
     println!("ready");
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()).unwrap()).await.unwrap();
     supervisor.stop().await;
-}
-
-/// Lines of 100 bytes, numbered.
-fn flood(lines: u64) {
-    let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    for line in 0..lines {
-        writeln!(out, "{line:>11} {:x<87}", "").unwrap();
-    }
-    out.flush().unwrap();
-}
-
-/// Does what its input says, and whatever that is, alone where it shall be.
-fn obey(lock: Option<&str>) -> ExitCode {
-    let mut order = String::new();
-    std::io::stdin().read_to_string(&mut order).unwrap();
-    let _lock = lock.map(alone);
-    let words: Vec<&str> = order.split_whitespace().collect();
-    match words[..] {
-        ["echo", word] => println!("{word}"),
-        ["flood", lines] => flood(lines.parse().unwrap()),
-        ["hang"] => std::thread::sleep(Duration::from_secs(600)),
-        ["ignore-term"] => {
-            refuse_to_end();
-            loop {
-                std::thread::sleep(Duration::from_secs(60));
-            }
-        }
-        // Ends, but what it began does not.
-        ["fork-away"] => {
-            let mut child = Command::new("/usr/bin/setsid");
-            drop(child.args(["/bin/sh", "-c", "trap '' TERM HUP; sleep 600"]).spawn().unwrap());
-            println!("left");
-        }
-        ["crash"] => std::process::abort(),
-        ["exit", code] => return ExitCode::from(code.parse::<u8>().unwrap()),
-        ["slow", ms] => {
-            println!("begun");
-            std::thread::sleep(Duration::from_millis(ms.parse().unwrap()));
-            println!("done");
-        }
-        ["bad-json"] => println!("{{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": "),
-        ["ask"] => print!("What now? "),
-        _ => return ExitCode::from(2),
-    }
-    ExitCode::SUCCESS
-}
-
-/// Holds the lock as long as anything of this run lives; two at once leave a note.
-fn alone(lock: &str) -> fs::File {
-    use rustix::fs::FlockOperation;
-    let file = fs::File::create(lock).unwrap();
-    if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        let note = format!("{} at {:?}\n", std::process::id(), std::time::SystemTime::UNIX_EPOCH.elapsed());
-        let mut notes = fs::File::options().append(true).create(true).open(format!("{lock}.broken")).unwrap();
-        notes.write_all(note.as_bytes()).unwrap();
-    }
-    // Its children hold it too.
-    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
-    file
-}
-
-fn leave(arguments: &[&str], with_environment: bool) -> std::process::Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    if !with_environment {
-        command.env_clear();
-    }
-    command.args(arguments).spawn().unwrap()
-}
-
-fn refuse_to_end() {
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).unwrap();
-    }
-}
-
-/// Does not end by being asked. Says who it is once that is so.
-fn be_stubborn(file: &str) {
-    refuse_to_end();
-    let half = format!("{file}.half");
-    fs::write(&half, std::process::id().to_string()).unwrap();
-    fs::rename(half, file).unwrap();
-    loop {
-        std::thread::sleep(Duration::from_secs(60));
-    }
-}
-
-fn wait_for(file: &str) {
-    while !Path::new(file).exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Time on a processor, however busy the machine is.
-fn burn(ms: &str) {
-    let wanted = Duration::from_millis(ms.parse().unwrap());
-    let start = Instant::now();
-    let mut x = 0_u64;
-    loop {
-        for i in 0..100_000_u64 {
-            x = std::hint::black_box(x.wrapping_mul(31).wrapping_add(i));
-        }
-        let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        if Duration::new(used.tv_sec as u64, used.tv_nsec as u32) > wanted || start.elapsed() > 20 * wanted {
-            return;
-        }
-    }
 }

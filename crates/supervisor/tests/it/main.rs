@@ -37,8 +37,9 @@ pub(crate) fn id() -> Uuid {
     Uuid::from_u128(NEXT.fetch_add(1, Ordering::Relaxed).into())
 }
 
+/// The scripted agent.
 pub(crate) fn double(arguments: &[&str]) -> Launch {
-    let mut launch = Launch::new(id(), DOUBLE, "/");
+    let mut launch = Launch::new(id(), testkit::agent::program(), "/");
     launch.args = arguments.iter().map(Into::into).collect();
     launch
 }

@@ -38,9 +38,8 @@ async fn list(client: &Client, global: &Global, quiet: bool) -> anyhow::Result<(
     if quiet {
         return agents.iter().try_for_each(|agent| output::say(text(agent, "id")));
     }
-    if agents.is_empty() {
-        output::note("no agents; `adjutant agents detect` finds some");
-        return Ok(());
+    if agents.iter().all(|agent| agent["source"] == "built_in") {
+        output::note("no agents of others; `adjutant agents detect` finds some");
     }
     let rows: Vec<_> = agents.iter().map(row).collect();
     output::table(&["ID", "NAME", "STATE", "ACCESS", "MODE", "PROGRAM"], &rows)
@@ -51,6 +50,10 @@ fn row(agent: &Value) -> Vec<String> {
     let mut row: Vec<_> = ["id", "name"].map(|field| text(agent, field).to_owned()).into();
     row.push(state.to_owned());
     row.extend(["access_type", "mode", "executable_path"].map(|field| text(agent, field).to_owned()));
+    if agent["source"] == "built_in" {
+        row.pop();
+        row.push("built in".to_owned());
+    }
     row
 }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use tools::foreign::{Era, Settings, Transport};
 
-pub(crate) use entry::{Entry, KEYS, Key, Of, SECTION, collect};
-use entry::{Given, Shape};
+pub(crate) use entry::{KEYS, Key, Of, SECTION};
 
 use super::layers::Origin;
 use super::read::Reader;
+use super::tables::Entry;
 use super::{address, secrets};
 
 /// The servers that are used.
@@ -63,7 +63,7 @@ impl Server<'_, '_, '_> {
     }
 
     fn path(&self, key: &str) -> String {
-        format!("{}.{key}", self.entry.title)
+        self.entry.path(key)
     }
 
     fn mistake(&mut self, key: &str, says: &str) {
@@ -72,16 +72,9 @@ impl Server<'_, '_, '_> {
     }
 
     fn check_name(&mut self) {
-        let name = self.entry.name();
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if self.entry.is_wrong("name") {
-            // Reported already.
-        } else if name.is_empty() {
-            let message = format!("{} needs a name", self.entry.title);
+        if let Some(message) = self.entry.fault_of_name() {
             self.reader.mistake_at(self.entry.origin_of("name"), message);
-        } else if name.len() > 32 || !name.chars().all(fits) {
-            self.mistake("name", "must be 1 to 32 letters, digits, - or _");
-        } else if name.eq_ignore_ascii_case("adjutant") {
+        } else if self.entry.name().eq_ignore_ascii_case("adjutant") {
             self.mistake("name", "is our own: choose another");
         }
     }
@@ -221,16 +214,10 @@ impl Server<'_, '_, '_> {
     }
 
     fn number(&mut self, key: &str) -> u64 {
-        let shape = KEYS.iter().find(|known| known.name == key).map(|known| known.shape);
-        let Some(Shape::Number { default, min, max }) = shape else { return 0 };
-        let number = match self.entry.values.get(key) {
-            Some((Given::Number(number), _)) => *number,
-            _ => default,
-        };
-        if !(min..=max).contains(&number) {
-            self.mistake(key, &format!("must be between {min} and {max}, not {number}"));
-        }
-        number
+        self.entry.number(KEYS, key).unwrap_or_else(|says| {
+            self.mistake(key, &says);
+            0
+        })
     }
 }
 

@@ -70,7 +70,7 @@ async fn what_is_wrong_is_named() {
         let problem: Value = answer.json().await.unwrap();
         assert_eq!(problem["errors"][0]["field"], field, "{problem}");
     }
-    assert_eq!(get(&server, "/api/agents").await["count"], 0);
+    assert_eq!(get(&server, "/api/agents").await["count"], 1, "only the assistant is there");
 }
 
 #[tokio::test]

@@ -52,8 +52,8 @@ async fn who_may_do_what() {
 
     // What is not theirs to run is not there.
     let (_, list) = send(&server, &alice, Method::GET, "/api/agents", None).await;
-    assert_eq!((&list["count"], &list["agents"][0]["id"]), (&json!(1), &json!("open")), "{list}");
-    assert_eq!(list["agents"][0].get("executable_path"), None, "how it is run is not their business");
+    assert_eq!((&list["count"], &list["agents"][1]["id"]), (&json!(2), &json!("open")), "{list}");
+    assert_eq!(list["agents"][1].get("executable_path"), None, "how it is run is not their business");
     for path in ["/api/agents/closed", "/api/agents/made/status"] {
         assert_eq!(send(&server, &alice, Method::GET, path, None).await.0, StatusCode::NOT_FOUND);
     }

@@ -1,25 +1,27 @@
-//! How many durable runs a second there are from the queue to the end, against starting the same program ourselves, and
-//! how fast output is taken.
+//! What it costs that nothing is lost: durable runs of `/bin/true` from the queue to their end, two at a time, against
+//! starting the same program ourselves, against task-spooler (keeps nothing) and pueue, where these are installed; what a
+//! thousand that wait take of memory; and how fast output is taken. Prints ratios, judges nothing.
 //!
-//! `cargo run --release -p supervisor --example throughput`
+//! `cargo bench -p supervisor --bench executions`; `BENCH_DIR` says on which disk.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for whoever builds this")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
 
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::time::Instant;
 
 use model::{Clock, User};
 use serde_json::json;
 use store::executions::Whose;
 use store::{Durability, Location, Store};
-use supervisor::{Admission, Draft, Options, Origin, Supervisor, Told, guardian};
+use supervisor::{Draft, Options, Origin, Supervisor, Told, guardian};
 use uuid::Uuid;
 
 const RUNS: usize = 1000;
 const TOGETHER: usize = 2;
+/// Of what takes its time.
+const FEW: usize = 200;
 const MEGABYTES: usize = 100;
 
 fn main() -> ExitCode {
@@ -31,23 +33,82 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let start = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..TOGETHER {
-            scope.spawn(|| {
-                for _ in 0..RUNS / TOGETHER {
-                    Command::new("/bin/true").env_clear().status().unwrap();
-                }
-            });
-        }
-    });
+    each_of(RUNS, || Command::new("/bin/true").env_clear().status().is_ok());
     let raw = RUNS as f64 / start.elapsed().as_secs_f64();
     println!("{raw:>7.0} /s by posix_spawn, {TOGETHER} at a time");
+    for (name, rate) in [("task-spooler", task_spooler()), ("pueue", pueue())] {
+        match rate {
+            Some(rate) => println!("{rate:>7.0} /s by {name}: {:.2} of that", rate / raw),
+            None => println!("        {name} is not installed"),
+        }
+    }
     tokio::runtime::Runtime::new().unwrap().block_on(measure(raw));
     ExitCode::SUCCESS
 }
 
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| ".".to_owned())).unwrap()
+}
+
+/// As its users have it: a command for each run.
+fn task_spooler() -> Option<f64> {
+    let folder = folder();
+    let tsp = |args: &[&str]| {
+        let mut command = Command::new("tsp");
+        command.args(args).env("TS_SOCKET", folder.path().join("socket")).env("TMPDIR", folder.path());
+        command.stdout(Stdio::null()).status().ok()
+    };
+    let slots = TOGETHER.to_string();
+    tsp(&["-S", &slots])?;
+    let start = Instant::now();
+    each_of(RUNS, || tsp(&["-n", "/bin/true"]).is_some());
+    tsp(&["-w"])?;
+    let rate = RUNS as f64 / start.elapsed().as_secs_f64();
+    tsp(&["-K"])?;
+    Some(rate)
+}
+
+/// As its users have it: a command for each run.
+fn pueue() -> Option<f64> {
+    let folder = folder();
+    let config = folder.path().join("pueue.yml");
+    let path = folder.path().display();
+    let text = format!(
+        "shared:\n  pueue_directory: {path}\n  runtime_directory: {path}\n  use_unix_socket: true\ndaemon: {{}}\nclient: {{}}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let command = |program: &str| {
+        let mut command = Command::new(program);
+        command.arg("--config").arg(&config).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let mut daemon = command("pueued").spawn().ok()?;
+    let pueue = |args: &[&str]| command("pueue").args(args).status().is_ok_and(|status| status.success());
+    let slots = TOGETHER.to_string();
+    let ready = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        pueue(&["parallel", &slots])
+    });
+    let start = Instant::now();
+    each_of(FEW, || pueue(&["add", "--", "/bin/true"]));
+    let done = ready && pueue(&["wait"]);
+    let rate = FEW as f64 / start.elapsed().as_secs_f64();
+    daemon.kill().unwrap();
+    daemon.wait().unwrap();
+    done.then_some(rate)
+}
+
+/// So often, by as many as work at once.
+fn each_of(count: usize, works: impl Fn() -> bool + Sync) {
+    std::thread::scope(|scope| {
+        for _ in 0..TOGETHER {
+            scope.spawn(|| assert!((0..count / TOGETHER).all(|_| works())));
+        }
+    });
+}
+
 async fn measure(raw: f64) {
-    let folder = tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| ".".to_owned())).unwrap();
+    let folder = folder();
     let supervisor = supervisor(folder.path()).await;
     let user = User::local(jiff::tz::TimeZone::UTC);
     run(&supervisor, &user, "true").await;
@@ -85,6 +146,18 @@ async fn measure(raw: f64) {
     }
     say("durable, all asked for at once, read-write", raw, start);
 
+    let before = resident();
+    let mut ids = Vec::new();
+    for _ in 0..RUNS {
+        ids.push(submit(&supervisor, &user, "nobody").await);
+    }
+    println!("{:>7} kB for {RUNS} that wait", resident().saturating_sub(before));
+    for id in ids {
+        let store = supervisor.store();
+        let now = supervisor.clock().now();
+        store.write(move |conn| Box::pin(store::executions::cancel(conn, Whose::Everyones, id, now))).await.unwrap();
+    }
+
     let start = Instant::now();
     let mut child = Command::new(std::env::current_exe().unwrap()).arg("flood").stdout(Stdio::piped()).spawn().unwrap();
     let (mut chunk, mut pipe) = (vec![0; 1 << 16], child.stdout.take().unwrap());
@@ -119,20 +192,15 @@ async fn supervisor(folder: &Path) -> Supervisor {
             "max_concurrent_executions": TOGETHER, "queue_depth": 10_000},
         {"id": "alone-1", "executable_path": "/bin/true", "access_type": "read-write", "queue_depth": 10_000},
         {"id": "alone-2", "executable_path": "/bin/true", "access_type": "read-write", "queue_depth": 10_000},
+        {"id": "nobody", "executable_path": "/bin/sleep", "args": ["600"], "access_type": "read-write",
+            "input_pattern": "stdin", "queue_depth": 10_000},
         {"id": "flood", "executable_path": std::env::current_exe().unwrap(), "args": ["flood"]},
     ]))
     .unwrap();
     let folder = folder.canonicalize().unwrap();
-    let supervisor = Supervisor::new(Options {
-        store: Store::open(&Location::Sqlite(folder.join("db.sqlite")), Durability::Full).await.unwrap(),
-        clock: Clock::system(),
-        data_dir: folder,
-        variables: Arc::new(|_| None),
-        admission: Admission::default(),
-        agents: drafts.into_iter().map(|draft| draft.check().unwrap()).collect(),
-        built_in: Vec::new(),
-        guardian: guardian::Options::default(),
-    });
+    let store = Store::open(&Location::Sqlite(folder.join("db.sqlite")), Durability::Full).await.unwrap();
+    let agents = drafts.into_iter().map(|draft| draft.check().unwrap()).collect();
+    let supervisor = Supervisor::new(Options { agents, ..Options::new(store, Clock::system(), folder) });
     supervisor.work().await.unwrap();
     supervisor
 }
@@ -154,8 +222,16 @@ async fn run(supervisor: &Supervisor, user: &User, agent: &str) {
 }
 
 fn memory() -> u64 {
+    kilobytes("VmHWM:")
+}
+
+fn resident() -> u64 {
+    kilobytes("VmRSS:")
+}
+
+fn kilobytes(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 

@@ -1,0 +1,460 @@
+//! Reminders and notifications as a user meets them: over HTTP, on the command line, and by the ways that were configured.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::routing::post;
+use hmac::{Hmac, KeyInit, Mac};
+use nix::sys::signal::Signal;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use testkit::app::{Home, Server};
+
+use crate::{ALICE, BOB, SECRET, home, home_with_auth, token};
+
+/// Somebody who is posted to.
+#[derive(Clone, Default)]
+struct Receiver {
+    got: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
+    status: Arc<AtomicU16>,
+}
+
+impl Receiver {
+    async fn start(&self) -> u16 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let router = Router::new().route("/hook", post(Self::receive)).with_state(self.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        port
+    }
+
+    async fn receive(State(receiver): State<Self>, headers: HeaderMap, body: Bytes) -> StatusCode {
+        receiver.got.lock().unwrap().push((headers, body));
+        StatusCode::from_u16(receiver.status.load(Ordering::Relaxed)).unwrap_or(StatusCode::OK)
+    }
+
+    fn count(&self) -> usize {
+        self.got.lock().unwrap().len()
+    }
+
+    /// The id of a delivery, and what was delivered.
+    fn delivery(&self, index: usize) -> (String, Value) {
+        let (headers, body) = self.got.lock().unwrap()[index].clone();
+        let id = headers["x-adjutant-delivery"].to_str().unwrap().to_owned();
+        (id, serde_json::from_slice(&body).unwrap())
+    }
+}
+
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while !is_so().await {
+        assert!(Instant::now() < give_up, "not within 30 seconds: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// So many seconds from now; times are to the second.
+fn soon(seconds: i64) -> String {
+    (model::Clock::system().now() + jiff::SignedDuration::from_secs(seconds)).to_string()
+}
+
+async fn created(server: &Server, path: &str, body: Value) -> Value {
+    let answer = server.post(path, &body).await;
+    let status = answer.status();
+    let answer: Value = answer.json().await.unwrap();
+    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    answer
+}
+
+async fn notifications(server: &Server) -> Vec<Value> {
+    let list: Value = server.get("/api/notifications").await.json().await.unwrap();
+    list["notifications"].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn the_life_of_a_reminder() {
+    // TASK-4
+    let home = home();
+    let server = home.serve();
+    let task = created(&server, "/api/tasks", json!({"title": "water the plants"})).await;
+    let draft = json!({"task_id": task["id"], "remind_at": soon(2)});
+    let reminder = created(&server, "/api/reminders", draft).await;
+    let fields = "id task_id remind_at repeat_interval_minutes repeat_count fired_count status";
+    let names: Vec<_> = fields.split(' ').collect();
+    assert_eq!(reminder.as_object().unwrap().keys().collect::<Vec<_>>(), names);
+    let path = format!("/api/reminders/{}", reminder["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).await.json::<Value>().await.unwrap(), reminder);
+
+    // Whoever listens hears it at its time.
+    let mut stream = server.get("/api/notifications/stream").await;
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    let mut heard = String::new();
+    while !heard.contains("event: notification") {
+        heard.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
+    }
+    let at: jiff::Timestamp = reminder["remind_at"].as_str().unwrap().parse().unwrap();
+    let data = heard.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    let notification: Value = serde_json::from_str(data).unwrap();
+    assert_eq!((&notification["kind"], &notification["task_id"]), (&json!("reminder"), &task["id"]));
+    assert_eq!(
+        (&notification["title"], &notification["read_at"]),
+        (&json!("Reminder: water the plants"), &json!(null))
+    );
+    let told: jiff::Timestamp = notification["created_at"].as_str().unwrap().parse().unwrap();
+    assert!(told >= at && told.duration_since(at) < jiff::SignedDuration::from_millis(500), "{told} for {at}");
+    assert_eq!(notifications(&server).await, [notification.clone()]);
+    assert_eq!(server.get(&path).await.json::<Value>().await.unwrap()["status"], "done");
+    let list: Value = server.get("/api/reminders").await.json().await.unwrap();
+    assert_eq!(list["count"], 0, "those that are scheduled");
+    let list: Value = server.get("/api/reminders?status=all").await.json().await.unwrap();
+    assert_eq!(list["reminders"][0]["fired_count"], 1);
+
+    // It is read once, and taken up again from any event.
+    let read = format!("/api/notifications/{}/read", notification["id"].as_str().unwrap());
+    let once: Value = server.post(&read, &json!({})).await.json().await.unwrap();
+    assert!(once["read_at"].is_string());
+    assert_eq!(server.post(&read, &json!({})).await.json::<Value>().await.unwrap(), once);
+    let unread: Value = server.get("/api/notifications?unread=true").await.json().await.unwrap();
+    assert_eq!(unread["count"], 0);
+    let again = server.request(Method::GET, "/api/notifications/stream").header("last-event-id", "0").send();
+    let mut again = again.await.unwrap();
+    let mut heard = String::new();
+    while !heard.contains("event: notification") {
+        heard.push_str(&String::from_utf8_lossy(&again.chunk().await.unwrap().unwrap()));
+    }
+    let metrics = server.get("/metrics").await.text().await.unwrap();
+    assert!(metrics.contains("adjutant_reminders_fired_total 1"), "{metrics}");
+
+    assert_eq!(server.request(Method::DELETE, &path).send().await.unwrap().status(), StatusCode::NO_CONTENT);
+    assert_eq!(server.request(Method::DELETE, &path).send().await.unwrap().status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn wrong_input_is_named() {
+    // TASK-1
+    let home = home();
+    let server = home.serve();
+    let task = created(&server, "/api/tasks", json!({"title": "a"})).await;
+    for (body, field) in [
+        (json!({"task_id": task["id"], "remind_at": "2020-01-01T00:00:00Z"}), "remind_at"),
+        (json!({"task_id": "x", "remind_at": soon(60)}), "task_id"),
+        (
+            json!({"task_id": task["id"], "remind_at": soon(60), "repeat_interval_minutes": 0}),
+            "repeat_interval_minutes",
+        ),
+        (json!({"task_id": task["id"], "remind_at": soon(60), "at": 1}), "at"),
+    ] {
+        let answer = server.post("/api/reminders", &body).await;
+        assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+        assert_eq!(answer.json::<Value>().await.unwrap()["errors"][0]["field"], field, "{body}");
+    }
+    for (path, field) in [
+        ("/api/reminders?status=late", "status"),
+        ("/api/reminders?task_id=1", "task_id"),
+        ("/api/notifications?unread=maybe", "unread"),
+        ("/api/notifications?read=true", "read"),
+    ] {
+        let answer = server.get(path).await;
+        assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY, "{path}");
+        assert_eq!(answer.json::<Value>().await.unwrap()["errors"][0]["field"], field, "{path}");
+    }
+    let stream = server.request(Method::GET, "/api/notifications/stream").header("last-event-id", "x").send();
+    assert_eq!(stream.await.unwrap().status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let other = json!({"task_id": "0190a6d2-7c00-7000-8000-000000000000", "remind_at": soon(60)});
+    assert_eq!(server.post("/api/reminders", &other).await.status(), StatusCode::NOT_FOUND);
+    let id = task["id"].as_str().unwrap();
+    server.post(&format!("/api/tasks/{id}/complete"), &json!({})).await;
+    let done = json!({"task_id": id, "remind_at": soon(60)});
+    assert_eq!(server.post("/api/reminders", &done).await.status(), StatusCode::CONFLICT, "it is completed");
+}
+
+#[tokio::test]
+async fn a_done_task_is_silent_and_undo_gives_its_reminders_back() {
+    // TASK-4, AGENT-13
+    let home = home();
+    let server = home.serve();
+    let task = created(&server, "/api/tasks", json!({"title": "a"})).await;
+    let id = task["id"].as_str().unwrap();
+    created(&server, "/api/reminders", json!({"task_id": id, "remind_at": soon(3600)})).await;
+    let status = async || {
+        server.get("/api/reminders?status=all").await.json::<Value>().await.unwrap()["reminders"][0]["status"].clone()
+    };
+    server.post(&format!("/api/tasks/{id}/complete"), &json!({})).await;
+    assert_eq!(status().await, "dropped");
+    server.post("/api/tasks/undo", &json!({})).await;
+    assert_eq!(status().await, "scheduled");
+    server.request(Method::DELETE, &format!("/api/tasks/{id}")).send().await.unwrap();
+    assert_eq!(status().await, "dropped");
+    server.post("/api/tasks/undo", &json!({})).await;
+    assert_eq!(status().await, "scheduled");
+}
+
+#[tokio::test]
+async fn others_see_nothing_of_it() {
+    // AGENT-3
+    let home = home_with_auth();
+    let server = home.serve();
+    let [alice, bob] = [ALICE, BOB].map(|user| token(&home, user, &[]));
+    let send = async |who: &str, method: Method, path: &str, body: Value| {
+        let answer = server.request(method, path).bearer_auth(who).json(&body).send().await.unwrap();
+        (answer.status(), answer.json::<Value>().await.unwrap_or_default())
+    };
+    let (_, task) = send(&alice, Method::POST, "/api/tasks", json!({"title": "hers", "due_date": soon(2)})).await;
+    let draft = json!({"task_id": task["id"], "remind_at": soon(3600)});
+    let (refused, _) = send(&bob, Method::POST, "/api/reminders", draft.clone()).await;
+    assert_eq!(refused, StatusCode::NOT_FOUND);
+    let (_, reminder) = send(&alice, Method::POST, "/api/reminders", draft).await;
+    let mut told = json!(null);
+    until("she is told that it is due", async || {
+        told = send(&alice, Method::GET, "/api/notifications", json!({})).await.1["notifications"][0].clone();
+        told.is_object()
+    })
+    .await;
+    assert_eq!(told["title"], "Due now: hers");
+    assert_eq!(send(&bob, Method::GET, "/api/notifications", json!({})).await.1["count"], 0);
+    assert_eq!(send(&bob, Method::GET, "/api/reminders?status=all", json!({})).await.1["count"], 0);
+    let (reminder, notification) = (reminder["id"].as_str().unwrap(), told["id"].as_str().unwrap());
+    for (method, path) in [
+        (Method::GET, format!("/api/reminders/{reminder}")),
+        (Method::DELETE, format!("/api/reminders/{reminder}")),
+        (Method::POST, format!("/api/notifications/{notification}/read")),
+    ] {
+        assert_eq!(send(&bob, method, &path, json!({})).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    let stream =
+        server.request(Method::GET, "/api/notifications/stream").bearer_auth(&bob).header("last-event-id", "0");
+    let mut stream = stream.send().await.unwrap();
+    let listened = tokio::time::timeout(Duration::from_secs(1), async {
+        let mut heard = String::new();
+        while let Ok(Some(chunk)) = stream.chunk().await {
+            heard.push_str(&String::from_utf8_lossy(&chunk));
+            assert!(!heard.contains("hers"), "{heard}");
+        }
+    });
+    assert!(listened.await.is_err(), "the stream goes on");
+    assert_eq!(server.get("/api/notifications").await.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[test]
+fn from_the_shell() {
+    // TASK-4
+    for serving in [false, true] {
+        let home = home();
+        let _server = serving.then(|| home.serve());
+        home.run(&["tasks", "add", "water the plants"]).ok();
+        let at = soon(7200);
+        let said = home.run(&["reminders", "add", "plants", &at, "--every", "30", "--times", "3"]).ok();
+        assert!(
+            said.starts_with("Reminder for 'water the plants' at 2") && said.contains("every 30 min, 3 times"),
+            "{said}"
+        );
+        home.run(&["reminders", "add", "plants", &at]).ok();
+        assert_eq!(home.run(&["reminders", "add", "plants", "2020-01-01T10:00"]).code(), 2);
+        assert_eq!(home.run(&["reminders", "add", "nothing", &at]).code(), 3);
+        let shown = home.run(&["reminders", "list"]).ok();
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+        assert!(shown.contains("water the plants") && shown.contains("scheduled"), "{shown}");
+        let ids = home.run(&["reminders", "list", "-q", "--task", "plants"]).ok();
+        let ids: Vec<_> = ids.lines().collect();
+        assert_eq!(home.run(&["reminders", "rm", ids[0]]).code(), 4, "it asks first");
+        assert_eq!(home.run(&["reminders", "rm", &ids[0][28..], "--yes"]).ok(), "Removed the reminder\n");
+        assert_eq!(home.run(&["reminders", "rm", ids[0], "--yes"]).code(), 3);
+        assert_eq!(home.run(&["reminders", "list", "--json"]).json()["count"], 1);
+        assert_eq!(home.run(&["notifications", "--json"]).json()["count"], 0);
+        assert_eq!(home.run(&["notifications"]).err(), "no notifications\n");
+    }
+}
+
+#[tokio::test]
+async fn followed_from_the_shell() {
+    // With a server; without one the command itself fires what is due.
+    for serving in [true, false] {
+        let home = home();
+        let server = serving.then(|| home.serve());
+        home.run(&["tasks", "add", "call mum"]).ok();
+        let task = home.run(&["tasks", "list", "-q"]).ok();
+        home.run(&["reminders", "add", task.trim(), &soon(3)]).ok();
+        let mut child = home
+            .command(&["notifications", "-f", "--mark-read"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let read = tokio::task::spawn_blocking(move || {
+            out.read_line(&mut line).unwrap();
+            line
+        });
+        let line = tokio::time::timeout(Duration::from_secs(30), read).await.unwrap().unwrap();
+        assert!(line.ends_with("Reminder: call mum\n"), "{line}");
+        if serving {
+            until("it is marked as read", async || {
+                home.run(&["notifications", "--unread", "--json"]).json()["count"] == 0
+            })
+            .await;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let shown = home.run(&["notifications"]).ok();
+        assert!(shown.contains("reminder\tReminder: call mum"), "{shown}");
+        drop(server);
+    }
+}
+
+fn hooked(port: u16, more: &str) -> Home {
+    let file = format!(
+        "[[notify]]\nname = \"hook\"\ntype = \"webhook\"\nurl = \"http://127.0.0.1:{port}/hook\"\n\
+         secret = \"env:HOOK_SECRET\"\nallow_private = true\n{more}"
+    );
+    home().with("HOOK_SECRET", SECRET).configured(&file)
+}
+
+/// A task that is due in two seconds.
+async fn due_soon(server: &Server, title: &str) {
+    created(server, "/api/tasks", json!({"title": title, "due_date": soon(2)})).await;
+}
+
+#[tokio::test]
+async fn what_was_fired_is_delivered_after_a_power_cut() {
+    // TASK-4, TASK-5: killed between firing and delivery
+    let receiver = Receiver::default();
+    receiver.status.store(503, Ordering::Relaxed);
+    let home = hooked(receiver.start().await, "");
+    let mut server = home.serve();
+    due_soon(&server, "pay").await;
+    until("it fires, and cannot be delivered", async || receiver.count() > 0).await;
+    server.kill();
+    let before = receiver.count();
+    receiver.status.store(200, Ordering::Relaxed);
+    let server = home.serve();
+    until("it is delivered", async || receiver.count() > before).await;
+    let (first, last) = (receiver.delivery(0), receiver.delivery(before));
+    assert_eq!(first, last, "under the same id");
+    assert_eq!(last.1["title"], "Due now: pay");
+    assert_eq!(notifications(&server).await.len(), 1, "and told once");
+
+    let (headers, body) = receiver.got.lock().unwrap()[before].clone();
+    let header = |name: &str| headers[name].to_str().unwrap().to_owned();
+    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+    mac.update(format!("{}.", header("x-adjutant-timestamp")).as_bytes());
+    mac.update(&body);
+    assert_eq!(header("x-adjutant-signature"), format!("sha256={}", model::text::hex(&mac.finalize().into_bytes())));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(receiver.count(), before + 1, "once is enough");
+    let metrics = server.get("/metrics").await.text().await.unwrap();
+    assert!(metrics.contains("adjutant_deliveries_total{channel=\"hook\",outcome=\"delivered\"} 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn what_came_due_while_nobody_ran_is_told_at_the_start() {
+    // TASK-4
+    let home = home();
+    let mut server = home.serve();
+    due_soon(&server, "late").await;
+    let task = created(&server, "/api/tasks", json!({"title": "also late"})).await;
+    let draft = json!({"task_id": task["id"], "remind_at": soon(2), "repeat_interval_minutes": 60});
+    created(&server, "/api/reminders", draft).await;
+    server.kill();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let server = home.serve();
+    until("both are told", async || notifications(&server).await.len() == 2).await;
+    let list: Value = server.get("/api/reminders").await.json().await.unwrap();
+    assert_eq!((&list["count"], &list["reminders"][0]["fired_count"]), (&json!(1), &json!(1)), "and it goes on");
+}
+
+#[tokio::test]
+async fn channels_come_and_go_with_the_configuration() {
+    let (receiver, dir) = (Receiver::default(), tempfile::tempdir().unwrap());
+    let port = receiver.start().await;
+    let home = home().with("HOOK_SECRET", SECRET).configured("");
+    let server = home.serve();
+    due_soon(&server, "before").await;
+    until("it is told", async || notifications(&server).await.len() == 1).await;
+    let file = dir.path().join("said");
+    let more = format!(
+        "[[notify]]\nname = \"desk\"\ntype = \"command\"\ncommand = \"sh\"\n\
+         args = [\"-c\", \"echo $ADJUTANT_NOTIFICATION_TITLE >> {}\"]\nkinds = [\"reminder\"]\n",
+        file.display()
+    );
+    let hook = format!(
+        "[[notify]]\nname = \"hook\"\ntype = \"webhook\"\nurl = \"http://127.0.0.1:{port}/hook\"\n\
+         secret = \"env:HOOK_SECRET\"\nallow_private = true\n"
+    );
+    home.write_config(&format!("{hook}{more}"));
+    server.signal(Signal::SIGHUP);
+    server.logged("configuration_reloaded").await;
+    due_soon(&server, "after").await;
+    until("both are told", async || {
+        receiver.count() == 1 && std::fs::read_to_string(&file).unwrap_or_default() == "Due now: after\n"
+    })
+    .await;
+    let health: Value = server.get("/health").await.json().await.unwrap();
+    let channels = &health["dependencies"]["channels"];
+    assert_eq!((&channels[0]["name"], &channels[0]["type"]), (&json!("hook"), &json!("webhook")));
+    assert_eq!((&channels[1]["name"], &channels[1]["status"]), (&json!("desk"), &json!("ok")));
+    let shown = home.run(&["config", "show"]).ok();
+    assert!(shown.contains(&format!("notify[hook]\twebhook at 127.0.0.1:{port}\t")), "{shown}");
+    assert!(home.run(&["doctor"]).out().contains("desk (command sh"), "{}", home.run(&["doctor"]).out());
+    let log = server.raw_log();
+    for said in [&shown, &log, &home.run(&["config", "show", "--json"]).ok(), &home.run(&["doctor"]).out()] {
+        assert!(!said.contains(SECRET), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_channel_that_is_dead_is_said_to_be() {
+    let receiver = Receiver::default();
+    receiver.status.store(410, Ordering::Relaxed);
+    let home = hooked(receiver.start().await, "");
+    let server = home.serve();
+    for n in 0..3 {
+        due_soon(&server, &n.to_string()).await;
+    }
+    server.logged("channel_disabled").await;
+    let health: Value = server.get("/health").await.json().await.unwrap();
+    assert_eq!(health["status"], "ok", "the rest works");
+    let channel = &health["dependencies"]["channels"][0];
+    assert_eq!((&channel["status"], &channel["last_error"]), (&json!("unavailable"), &json!("it answers 410 Gone")));
+    assert!(channel["disabled_until"].is_string(), "{channel}");
+    let doctor = home.run(&["doctor"]);
+    assert_eq!(doctor.code(), 1);
+    assert!(doctor.out().contains("hook is disabled until"), "{}", doctor.out());
+}
+
+#[tokio::test]
+async fn two_nodes_tell_once_and_both_are_heard() {
+    // TASK-4, OPS-5
+    let database = testkit::postgres::database().await.unwrap();
+    let node = || home().with("ADJUTANT_DATABASE__URL", &database);
+    let homes = [node(), node()];
+    let [here, there] = homes.each_ref().map(Home::serve);
+    let mut streams = [here.get("/api/notifications/stream").await, there.get("/api/notifications/stream").await];
+    for n in 0..20 {
+        let server = if n % 2 == 0 { &here } else { &there };
+        due_soon(server, &n.to_string()).await;
+    }
+    for stream in &mut streams {
+        let mut heard = String::new();
+        let all = async {
+            while heard.matches("event: notification").count() < 20 {
+                heard.push_str(&String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()));
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), all).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let told = notifications(&here).await;
+    let mut titles: Vec<_> = told.iter().map(|one| one["title"].as_str().unwrap().to_owned()).collect();
+    titles.sort();
+    titles.dedup();
+    assert_eq!((told.len(), titles.len()), (20, 20));
+}

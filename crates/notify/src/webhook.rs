@@ -1,0 +1,169 @@
+//! Webhooks: a signed POST with the notification as JSON. Redirects are not followed: they could lead anywhere.
+
+use std::error::Error as _;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use jiff::Timestamp;
+use model::text::hex;
+use reqwest::redirect::Policy;
+use reqwest::{Client, StatusCode, Url};
+use secrecy::{ExposeSecret, SecretString};
+use sha2::Sha256;
+use store::outbox::Claimed;
+
+use crate::channel::Failure;
+use crate::guard::{Public, Refused, is_public};
+
+pub(crate) const LIMIT: Duration = Duration::from_secs(10);
+const CONNECT: Duration = Duration::from_secs(5);
+
+const AGENT: &str = concat!("adjutant/", env!("CARGO_PKG_VERSION"));
+
+/// Where to post to.
+#[derive(Clone)]
+pub struct Webhook {
+    url: Url,
+    secret: Option<SecretString>,
+    allow_private: bool,
+    client: Client,
+}
+
+/// Without the address: many are secrets.
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook").field("allow_private", &self.allow_private).finish_non_exhaustive()
+    }
+}
+
+impl Webhook {
+    /// `allow_private`: whether the address may be on this machine or in a private network. Says what is wrong otherwise.
+    pub fn new(url: &str, secret: Option<SecretString>, allow_private: bool) -> Result<Self, String> {
+        let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let url = url.ok_or("must be a URL such as https://hooks.example/adjutant")?;
+        let client =
+            Client::builder().redirect(Policy::none()).timeout(LIMIT).connect_timeout(CONNECT).user_agent(AGENT);
+        // A proxy would look the name up by itself.
+        let client = if allow_private { client } else { client.no_proxy().dns_resolver(Arc::new(Public)) };
+        let client = client.build().map_err(|error| format!("cannot be used: {}", error.without_url()))?;
+        let webhook = Self { url, secret, allow_private, client };
+        match webhook.is_refused() {
+            true => Err(format!("cannot be used: {Refused}")),
+            false => Ok(webhook),
+        }
+    }
+
+    /// An address that is written as such is not looked up; it is looked at here.
+    fn is_refused(&self) -> bool {
+        let host = self.url.host_str().unwrap_or_default();
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        !self.allow_private && ip.is_ok_and(|ip| !is_public(ip))
+    }
+
+    /// Where it goes, without what may be secret.
+    pub fn host(&self) -> String {
+        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{}{port}", self.url.host_str().unwrap_or_default())
+    }
+
+    /// Looks the name up, and at what it finds.
+    pub(crate) async fn check(&self) -> Result<String, String> {
+        let (host, port) = (self.url.host_str().unwrap_or_default(), self.url.port_or_known_default().unwrap_or(443));
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let found = tokio::net::lookup_host((host, port)).await;
+        let mut found = found.map_err(|error| format!("its name cannot be looked up: {error}"))?;
+        match self.allow_private || found.any(|address| is_public(address.ip())) {
+            true => Ok("its name is known; nothing was sent".to_owned()),
+            false => Err(Refused.to_string()),
+        }
+    }
+
+    pub(crate) async fn deliver(&self, delivery: &Claimed, now: Timestamp) -> Result<(), Failure> {
+        let timestamp = now.as_second().to_string();
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .header("Content-Type", "application/json")
+            .header("X-Adjutant-Delivery", delivery.id.to_string())
+            .header("X-Adjutant-Timestamp", &timestamp);
+        if let Some(secret) = &self.secret {
+            request = request.header("X-Adjutant-Signature", signature(secret, &timestamp, &delivery.payload));
+        }
+        let answer = request.body(delivery.payload.clone()).send().await.map_err(fault)?;
+        match answer.status() {
+            status if status.is_success() => Ok(()),
+            status if status.is_redirection() => Err(Failure::for_good(format!(
+                "it answers {status}, and redirects are not followed: configure where it is"
+            ))),
+            // "It is gone, and knows that."
+            StatusCode::GONE => Err(Failure::for_good("it answers 410 Gone")),
+            status => Err(Failure::for_now(format!("it answers {status}"))),
+        }
+    }
+}
+
+/// `sha256=` and the HMAC over the timestamp, a dot and the body: neither can be changed or used again later.
+fn signature(secret: &SecretString, timestamp: &str, body: &str) -> String {
+    // HMAC takes keys of any length.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.expose_secret().as_bytes()) else { return String::new() };
+    for part in [timestamp, ".", body] {
+        mac.update(part.as_bytes());
+    }
+    format!("sha256={}", hex(&mac.finalize().into_bytes()))
+}
+
+/// Why there was no answer, without the address.
+fn fault(error: reqwest::Error) -> Failure {
+    let error = error.without_url();
+    let mut source = error.source();
+    let mut reason = None;
+    while let Some(inner) = source {
+        if inner.is::<Refused>() {
+            return Failure::for_good(Refused.to_string());
+        }
+        reason = Some(inner.to_string());
+        source = inner.source();
+    }
+    if error.is_timeout() {
+        return Failure::for_now(format!("it has not answered within {} seconds", LIMIT.as_secs()));
+    }
+    Failure::for_now(format!("it cannot be reached: {}", reason.unwrap_or_else(|| error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_what_others_compute() {
+        // As `printf '1700000000.{}' | openssl dgst -sha256 -hmac key` has it.
+        let expected = "sha256=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae";
+        assert_eq!(signature(&"key".into(), "1700000000", "{}"), expected);
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_refused_unless_allowed() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        for inside in [
+            "http://127.0.0.1/",
+            "http://[::1]:8080/x",
+            "http://169.254.169.254/latest",
+            "http://2130706433/",
+            "http://0x7f.1/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://0/",
+        ] {
+            assert!(Webhook::new(inside, None, false).unwrap_err().contains("allow_private"), "{inside}");
+            assert!(Webhook::new(inside, None, true).is_ok(), "{inside}");
+        }
+        for wrong in ["ftp://example.com/", "hooks.example", "", "http://"] {
+            assert!(Webhook::new(wrong, None, true).unwrap_err().contains("must be a URL"), "{wrong}");
+        }
+        let secret = Webhook::new("https://hooks.example:8443/T000/B000?token=x", None, false).unwrap();
+        assert_eq!(secret.host(), "hooks.example:8443");
+        assert!(!format!("{secret:?}").contains("T000"));
+    }
+}

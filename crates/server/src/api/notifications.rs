@@ -1,0 +1,130 @@
+//! `/api/notifications`: what the user was told, and what is told from now on.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use futures::StreamExt;
+use model::Invalid;
+use model::notification::Notification;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::next_cursor;
+use crate::auth::Asking;
+use crate::change::{Answer, Change, Nothing};
+use crate::chat::sse;
+use crate::input::{Id, Query};
+use crate::problem::Body as ProblemBody;
+use crate::{App, Problem};
+
+/// How often a quiet stream shows that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct Notifications {
+    notifications: Vec<Notification>,
+    /// How many are on this page.
+    count: usize,
+    /// For the next page; null on the last.
+    next_cursor: Option<String>,
+}
+
+/// What the user was told, newest first.
+#[utoipa::path(
+    get,
+    path = "/api/notifications",
+    tag = "notifications",
+    params(
+        ("unread" = Option<bool>, Query, description = "`true`: only those that were not read yet"),
+        ("limit" = Option<i64>, Query, description = "Notifications a page, 50 by default", minimum = 1, maximum = 200),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
+    ),
+    responses((status = 200, body = Notifications))
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    Asking(user): Asking,
+    RawQuery(query): RawQuery,
+) -> Result<Json<Notifications>, Problem> {
+    let query = Query::read(query.as_deref(), &["unread", "limit", "cursor"])?;
+    let unread = match query.text("unread") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Invalid::one("unread", "one_of", "must be true or false").into()),
+    };
+    let (limit, cursor) = query.page()?;
+    let mut reader = app.store().reader().await?;
+    let page = store::notifications::list(&mut reader, user.id, unread, cursor.as_ref(), limit).await?;
+    let next_cursor = next_cursor(&page);
+    let notifications: Vec<_> = page.rows.into_iter().map(|row| row.notification).collect();
+    Ok(Json(Notifications { count: notifications.len(), next_cursor, notifications }))
+}
+
+/// What the user is told from now on, or behind `Last-Event-ID`: one event, `notification`, for each.
+#[utoipa::path(
+    get,
+    path = "/api/notifications/stream",
+    tag = "notifications",
+    params(("Last-Event-ID" = Option<i64>, Header, description = "The last event that was seen; 0 for all that are kept")),
+    responses((status = 200, description = "Server-Sent Events", content_type = "text/event-stream"))
+)]
+pub(super) async fn stream(
+    State(app): State<App>,
+    Asking(user): Asking,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    Query::read(query.as_deref(), &[])?;
+    let after = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok())) {
+        Some(Some(after)) if after >= 0 => after,
+        None => store::notifications::last(&mut app.store().reader().await?, user.id).await?,
+        Some(_) => return Err(Invalid::one("Last-Event-ID", "number", "must be the id of an event").into()),
+    };
+    let (follower, stopping) = (app.notifier().follow(user.id, after), app.stopping().clone());
+    // Something at once, so that whoever listens knows that it is heard, and behind which event.
+    let begun = format!("id: {after}\n\n{}", sse::KEEP_ALIVE);
+    let told = futures::stream::unfold(follower, move |mut follower| {
+        let stopping = stopping.clone();
+        async move {
+            tokio::select! {
+                told = tokio::time::timeout(KEEP_ALIVE, follower.next()) => match told {
+                    Err(_) => Some((sse::KEEP_ALIVE.to_owned(), follower)),
+                    Ok(Ok(told)) => {
+                        let data = serde_json::to_string(&told.notification).unwrap_or_default();
+                        Some((format!("id: {}\nevent: notification\ndata: {data}\n\n", told.seq), follower))
+                    }
+                    Ok(Err(_)) => None,
+                },
+                // Whoever follows comes back with the last id.
+                () = stopping.cancelled() => None,
+            }
+        }
+    });
+    let stream = futures::stream::iter([begun]).chain(told).map(Ok::<_, std::convert::Infallible>);
+    Ok(sse::respond(Body::from_stream(stream)))
+}
+
+/// Notes that a notification was read; the first time counts.
+#[utoipa::path(
+    post,
+    path = "/api/notifications/{id}/read",
+    tag = "notifications",
+    params(("id" = Uuid, Path)),
+    responses(
+        (status = 200, body = Notification),
+        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn read(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
+    let (owner, now) = (change.user.id, change.app.clock().now());
+    change
+        .carry_out("notification", move |conn| {
+            Box::pin(async move { store::notifications::mark_read(conn, owner, id, now).await.map(Answer::Ok) })
+        })
+        .await
+}

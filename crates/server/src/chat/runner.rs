@@ -1,0 +1,183 @@
+//! The assistant as an agent among others: an execution is one turn in a conversation that is kept. It starts no process,
+//! and what destroys is held in the conversation, where its user can confirm it.
+
+use assistant::{AgentResult, ErrorType, Event, Request, Status};
+use futures::future::BoxFuture;
+use model::agent::{ASSISTANT, Agent, Draft, Redact, Seconds};
+use model::conversation::{self, Id, MAX_INPUT};
+use model::invalid::Checks;
+use model::{Invalid, User};
+use supervisor::{Desk, Ended, Failure, Run, Runner, Stream};
+
+use super::{Place, Within, patient, runner};
+use crate::App;
+use crate::app::Fading;
+
+/// The one parameter it knows.
+const CONVERSATION: &str = "conversation_id";
+const PLACES: u32 = 10;
+const QUEUE: u32 = 100;
+/// Longer than a turn may be.
+const MAX_INPUT_BYTES: u64 = 64 << 10;
+/// A turn has limits of its own, and they are shorter.
+const TIMEOUT: Seconds = Seconds::new(600);
+
+/// Carries turns out for whoever runs the agent `assistant`.
+pub(crate) struct Assistant(Fading);
+
+impl Assistant {
+    pub(crate) fn of(app: &App) -> Self {
+        Self(app.downgrade())
+    }
+
+    pub(crate) fn agent() -> Agent {
+        let draft = Draft {
+            id: Some(ASSISTANT.to_owned()),
+            name: Some("Assistant".to_owned()),
+            description: Some("adds, lists, changes and completes your tasks, and reminds you of them".to_owned()),
+            max_concurrent_executions: Some(PLACES),
+            queue_depth: Some(QUEUE),
+            max_input_size: Some(MAX_INPUT_BYTES),
+            timeout: Some(TIMEOUT),
+            allow: Some(vec!["*".to_owned()]),
+            // Whom to write to is part of many a task.
+            redact: Some(vec![Redact::Secrets]),
+            ..Draft::default()
+        };
+        draft.built_in()
+    }
+}
+
+impl Runner for Assistant {
+    fn check(&self, request: &supervisor::Request) -> Result<(), Invalid> {
+        read(request).map(drop)
+    }
+
+    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+        Box::pin(async move {
+            desk.started(None);
+            let Some(app) = self.0.upgrade() else { return Failure::system("adjutant is stopping").into() };
+            match turn(&app, run, desk).await {
+                Ok(ended) => ended,
+                Err(failure) => failure.into(),
+            }
+        })
+    }
+}
+
+/// The message, and the conversation in which it is said: where none is named, one begins under the id of the execution.
+fn read(request: &supervisor::Request) -> Result<(String, Option<Id>), Invalid> {
+    let mut checks = Checks::default();
+    let message = checks.take(conversation::input("input", &request.input, MAX_INPUT));
+    for name in request.parameters.keys().filter(|name| *name != CONVERSATION) {
+        checks.fail(format!("parameters.{name}"), "unknown", format!("is not known: there is only {CONVERSATION}"));
+    }
+    let id = request.parameters.get(CONVERSATION).map(|id| id.as_str().unwrap_or_default().parse::<Id>());
+    if let Some(Err(invalid)) = &id {
+        for violation in &invalid.violations {
+            checks.fail(format!("parameters.{CONVERSATION}"), &violation.rule, violation.message.clone());
+        }
+    }
+    checks.finish(message.map(|message| (message, id.and_then(Result::ok))))
+}
+
+async fn turn(app: &App, run: &Run, desk: &Desk) -> Result<Ended, Failure> {
+    let (message, id) = read(&run.request).map_err(|invalid| Failure::permanent(invalid.to_string()))?;
+    let id = id.unwrap_or_else(|| run.id.into());
+    let zone = app.in_force().settings.time_zone.clone();
+    let user = run.request.asker.clone().unwrap_or_default().user(run.owner, zone);
+    let request = Request::new(message, &user, app.reader(), app.clock().now());
+    let (carried_out, at_once) = runner(app);
+    let result = if at_once {
+        at_once_turn(app, carried_out, user, id, request, desk).await?
+    } else {
+        patient_turn(app, &carried_out, user, id, &request, desk).await?
+    };
+    desk.output(Stream::Stdout, result.response.as_bytes()).await;
+    if let Some(held) = &result.held {
+        let words = format!("nothing was changed yet: '{}' in the conversation confirms it\n", held.phrase);
+        desk.output(Stream::Stderr, words.as_bytes()).await;
+    }
+    let stopped = desk.is_stopped().is_some() && !result.success;
+    Ok(Ended { stopped, failure: failure_of(&result), ..Ended::default() })
+}
+
+/// The whole turn in one transaction; what happened in it is told when it is committed.
+async fn at_once_turn(
+    app: &App,
+    runner: assistant::AgentRunner,
+    user: User,
+    id: Id,
+    request: Request,
+    desk: &Desk,
+) -> Result<AgentResult, Failure> {
+    let (tools, clock, now) = (app.tools(), app.clock().clone(), app.clock().now());
+    let written = app.store().write(move |conn| {
+        Box::pin(async move {
+            let mut events = Vec::new();
+            let within = Within { runner: &runner, tools: &tools, clock: &clock, now };
+            let mut watch = |event| events.push(event);
+            let result = within.carry_out(conn, user, Place::Kept(id), &request, &mut watch).await?;
+            Ok((result, events))
+        })
+    });
+    let (result, events) = written.await.map_err(|error| lost(&error))?;
+    events.iter().for_each(|event| tell(desk, event));
+    Ok(result)
+}
+
+/// The exchange is kept also where the turn was stopped: it may have done something.
+async fn patient_turn(
+    app: &App,
+    runner: &assistant::AgentRunner,
+    user: User,
+    id: Id,
+    request: &Request,
+    desk: &Desk,
+) -> Result<AgentResult, Failure> {
+    let place = Place::Kept(id);
+    let begun = tokio::select! {
+        begun = patient::begin(app, &user, &place) => begun.map_err(|error| lost(&error))?,
+        _ = desk.stopped() => return Ok(AgentResult::failed(ErrorType::Internal, assistant::stopped())),
+    };
+    let tools = app.tools();
+    let mut toolbox = tools.for_user(&begun.context.user, app.store()).in_conversation(place.id());
+    let mut watch = |event: Event| tell(desk, &event);
+    let result = tokio::select! {
+        result = runner.stream(&begun.context, request, &mut toolbox, &mut watch) => result,
+        _ = desk.stopped() => Ok(AgentResult::failed(ErrorType::Internal, assistant::stopped())),
+    };
+    let result = result.unwrap_or_else(|error| {
+        tracing::error!(event = "error_occurred", error_type = "internal", error_message = %error, recoverable = false);
+        AgentResult::failed(ErrorType::Internal, assistant::trouble())
+    });
+    patient::keep(app, request, place.id(), &begun, &result, None).await.map_err(|error| lost(&error))?;
+    Ok(result)
+}
+
+/// Tools that were called, and what went wrong, for those who follow.
+fn tell(desk: &Desk, event: &Event) {
+    let line = match event {
+        Event::ToolCall { tool_name, status: Status::Completed, .. } => format!("{tool_name} completed\n"),
+        Event::ToolCall { tool_name, status: Status::Failed, .. } => format!("{tool_name} failed\n"),
+        Event::Error { message, .. } => format!("{message}\n"),
+        _ => return,
+    };
+    desk.output_now(Stream::Stderr, line.as_bytes());
+}
+
+fn failure_of(result: &AgentResult) -> Option<Failure> {
+    let words = result.error.clone().filter(|_| !result.success)?;
+    Some(match result.error_type {
+        Some(ErrorType::Timeout | ErrorType::ModelUnavailable | ErrorType::McpUnavailable) => Failure::transient(words),
+        Some(ErrorType::Internal) => Failure::system(words),
+        _ => Failure::agent(words),
+    })
+}
+
+fn lost(error: &store::Error) -> Failure {
+    match error {
+        store::Error::NotFound => Failure::permanent("there is no such conversation"),
+        error => Failure::system(error.to_string()),
+    }
+}

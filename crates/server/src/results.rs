@@ -1,0 +1,155 @@
+//! What an agent was asked for in a conversation comes back to it: a message of the assistant, and a notification.
+//!
+//! The row of the execution says that this is still to be done, and the same transaction that tells it says that it was:
+//! it is told once, whoever dies meanwhile. Never in the middle of a turn, and what waits for a confirmation goes on
+//! waiting for it.
+
+use std::time::Duration;
+
+use assistant::{Report, still_pending};
+use model::conversation::{Id, Message, Role};
+use model::execution::FollowUp;
+use model::notification::{Kind, Notification};
+use model::{Clock, UserId};
+use notify::Notifier;
+use store::executions::{Stored, Whose, followed_up, to_follow_up};
+use store::{Conn, Error, conversations, turns};
+use uuid::Uuid;
+
+use crate::App;
+
+/// How often there is a look although no end was heard of: it may have been on another node, or in the middle of a turn.
+const LOOK: Duration = Duration::from_secs(2);
+/// After a look, so that many ends at once are one.
+const BREATH: Duration = Duration::from_millis(50);
+/// Told in one go.
+const BATCH: i64 = 100;
+/// More than the transaction takes in which it is told.
+const TURN: Duration = Duration::from_secs(60);
+
+/// Runs until the server stops.
+pub async fn run(app: App) {
+    let mut warned = false;
+    loop {
+        let ended = app.supervisor().next_end();
+        match tell_all(&app).await {
+            Ok(()) => warned = false,
+            Err(error) if !warned => {
+                warned = true;
+                tracing::warn!(event = "results_not_told", error = %error);
+            }
+            Err(_) => {}
+        }
+        let pause = async {
+            tokio::time::sleep(BREATH).await;
+            let _ = tokio::time::timeout(LOOK, ended).await;
+        };
+        if app.stopping().run_until_cancelled(pause).await.is_none() {
+            return;
+        }
+    }
+}
+
+async fn tell_all(app: &App) -> store::Result<()> {
+    loop {
+        let ended = to_follow_up(&mut app.store().reader().await?, FollowUp::Chat, BATCH).await?;
+        let (count, mut told) = (ended.len(), 0);
+        for stored in ended {
+            told += usize::from(tell(app, stored).await?);
+        }
+        // Those in whose conversation somebody speaks have to wait.
+        if told == 0 || i64::try_from(count) != Ok(BATCH) {
+            return Ok(());
+        }
+    }
+}
+
+/// `false`: it has to wait.
+async fn tell(app: &App, stored: Stored) -> store::Result<bool> {
+    let (execution, owner) = (stored.execution, stored.owner);
+    let conversation: Option<Id> =
+        execution.context.get("conversation_id").and_then(|id| id.as_str()).and_then(|id| id.parse().ok());
+    // A turn of this node that is under way will read what was said before it began, and no more.
+    let _turn = match conversation.as_ref().map(|id| app.turns().try_take(id)) {
+        Some(None) => return Ok(false),
+        turn => turn.flatten(),
+    };
+    let result = store::executions::result(&mut app.store().reader().await?, Whose::Users(owner), execution.id).await;
+    let result = match result {
+        Ok(result) => result,
+        // Its owner has erased it.
+        Err(Error::NotFound) => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let agent = app.supervisor().agents().into_iter().find(|entry| entry.agent.id == execution.agent_id);
+    let name = agent.map_or(execution.agent_id, |entry| entry.agent.name.clone());
+    let report = Report::of(&name, result.status, &result.output, result.error.as_deref());
+    let (clock, notifier) = (app.clock().clone(), app.notifier().clone());
+    let news = News { execution: execution.id, owner, conversation, report, clock, notifier };
+    app.store().write(move |conn| Box::pin(async move { news.write(conn).await })).await
+}
+
+/// The end of one execution, to be told.
+struct News {
+    execution: Uuid,
+    owner: UserId,
+    conversation: Option<Id>,
+    report: Report,
+    clock: Clock,
+    notifier: Notifier,
+}
+
+impl News {
+    /// `false`: another node is at a turn of the conversation, and nothing was done.
+    async fn write(self, conn: &mut Conn) -> store::Result<bool> {
+        let (now, holder) = (self.clock.now(), self.clock.id());
+        if let Some(id) = &self.conversation
+            && !turns::take(conn, id, holder, now, now + TURN).await?
+        {
+            return Ok(false);
+        }
+        let first = followed_up(conn, self.execution).await?;
+        if first {
+            self.notify(conn).await?;
+        }
+        if let Some(id) = &self.conversation {
+            if first {
+                self.say(conn, id).await?;
+            }
+            turns::give_back(conn, id, holder).await?;
+        }
+        Ok(true)
+    }
+
+    /// Whoever is not looking at the conversation is told all the same.
+    async fn notify(&self, conn: &mut Conn) -> store::Result<()> {
+        let mut notification = Notification::new(&self.clock, Kind::Execution, &self.report.title, &self.report.text);
+        notification.execution_id = Some(self.execution);
+        self.notifier.tell(conn, self.owner, &notification).await.map(drop)
+    }
+
+    /// Adds the message, unless the conversation is gone.
+    async fn say(&self, conn: &mut Conn, id: &Id) -> store::Result<()> {
+        let last = match conversations::open(conn, self.owner, id, 1).await {
+            Ok(messages) => messages.into_iter().next_back(),
+            Err(Error::NotFound) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let pending = last.and_then(|message| message.pending).as_ref().and_then(still_pending);
+        let (pending, question) = pending.unzip();
+        let content = match question {
+            Some(question) => format!("{}\n\n{question}", self.report.text),
+            None => self.report.text.clone(),
+        };
+        let (id_of_message, now) = (self.clock.id(), self.clock.now());
+        let message = Message {
+            id: id_of_message,
+            role: Role::Assistant,
+            content,
+            timestamp: now,
+            tool_calls: Vec::new(),
+            pending,
+        };
+        conversations::add(conn, self.owner, id, &message, now).await.map(drop)
+    }
+}

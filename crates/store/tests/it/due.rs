@@ -1,0 +1,133 @@
+//! Due moments: told once each, wherever they are moved.
+
+use std::time::Duration;
+
+use model::User;
+use model::reminder;
+use model::task::{Draft, Limits, Patch, Task};
+use store::due::{Due, due, next, take};
+use store::undo::undo;
+use store::{data, reminders, tasks};
+
+use crate::{Bench, on_both, write};
+
+on_both!(a_moment_is_told_once, a_moved_one_is_told_again, what_is_past_is_not_told, a_reminder_says_it_already);
+
+const AT: &str = "2026-01-10T13:00:00Z";
+
+async fn task_due(bench: &Bench, at: &str) -> Task {
+    let draft = Draft { title: "call".into(), due_date: Some(at.into()), ..Draft::default() };
+    bench.add(bench.alice, bench.draft(draft)).await
+}
+
+async fn now_due(bench: &Bench) -> Vec<Due> {
+    due(&mut bench.store.reader().await.unwrap(), bench.now(), 50).await.unwrap()
+}
+
+async fn taken(bench: &Bench, due: Due) -> Option<Task> {
+    write!(bench, tx => take(tx, &due)).unwrap()
+}
+
+async fn change(bench: &Bench, task: &Task, patch: Patch) -> Task {
+    let user = User::local(jiff::tz::TimeZone::UTC);
+    let (change, id, now) = (patch.check(Limits::default(), &user).unwrap(), task.id, bench.now());
+    bench
+        .change(bench.alice, move |tx, step| Box::pin(async move { tasks::change(tx, step, id, &change, now).await }))
+        .await
+        .unwrap()
+}
+
+fn due_at(at: &str) -> Patch {
+    Patch { due_date: Some(Some(at.to_owned())), ..Patch::default() }
+}
+
+async fn a_moment_is_told_once(bench: Bench) {
+    // TASK-1
+    let task = task_due(&bench, AT).await;
+    task_due(&bench, "2026-01-10").await;
+    assert_eq!(now_due(&bench).await, []);
+    assert_eq!(next(&mut bench.store.reader().await.unwrap()).await.unwrap(), Some(AT.parse().unwrap()));
+    bench.clock.advance(Duration::from_secs(3600));
+    let due = now_due(&bench).await.remove(0);
+    assert_eq!((due.task_id, due.owner, due.at.to_string().as_str()), (task.id, bench.alice, AT));
+    assert_eq!(taken(&bench, due).await, Some(task.clone()));
+    assert_eq!(taken(&bench, due).await, None);
+    change(&bench, &task, Patch { title: Some("phone".into()), ..Patch::default() }).await;
+    assert_eq!(now_due(&bench).await, []);
+
+    // Deleted and brought back it may come again, but under the id it had.
+    bench.delete(bench.alice, task.id).await.unwrap();
+    let alice = bench.alice;
+    write!(bench, tx => undo(tx, alice)).unwrap();
+    for again in now_due(&bench).await {
+        assert_eq!(again.notification_id(), due.notification_id());
+    }
+    assert_eq!(due.notification_id().get_version_num(), 8);
+    let moved = Due { at: due.at + Duration::from_secs(1), ..due };
+    assert_ne!(moved.notification_id(), due.notification_id());
+}
+
+async fn a_moved_one_is_told_again(bench: Bench) {
+    let task = task_due(&bench, AT).await;
+    let later = "2026-01-10T14:00:00Z";
+    change(&bench, &task, due_at(later)).await;
+    bench.clock.advance(Duration::from_secs(3600));
+    assert_eq!(now_due(&bench).await, [], "it was moved");
+    bench.clock.advance(Duration::from_secs(3600));
+    let due = now_due(&bench).await.remove(0);
+    assert_eq!(due.at.to_string(), later);
+    let stale = Due { at: AT.parse().unwrap(), ..due };
+    assert_eq!(taken(&bench, stale).await, None);
+    assert!(taken(&bench, due).await.is_some());
+    change(&bench, &task, due_at("2026-01-10T15:00:00Z")).await;
+    bench.clock.advance(Duration::from_secs(3600));
+    assert_eq!(now_due(&bench).await.len(), 1);
+
+    bench.complete(bench.alice, task.id).await.unwrap();
+    assert_eq!(now_due(&bench).await, [], "nobody waits for it any more");
+    assert_eq!(next(&mut bench.store.reader().await.unwrap()).await.unwrap(), None);
+    let alice = bench.alice;
+    write!(bench, tx => undo(tx, alice)).unwrap();
+    assert_eq!(now_due(&bench).await.len(), 1);
+}
+
+async fn what_is_past_is_not_told(bench: Bench) {
+    task_due(&bench, "2026-01-10T11:59:59Z").await;
+    bench.clock.advance(Duration::from_secs(3600));
+    let task = task_due(&bench, "2026-01-10T15:00:00Z").await;
+    change(&bench, &task, due_at("2026-01-10T12:30:00Z")).await;
+    assert_eq!(now_due(&bench).await, []);
+    // Written down in time, but elsewhere: it may have been told there.
+    let draft = |at: &str| bench.draft(Draft { title: "moved".into(), due_date: Some(at.into()), ..Draft::default() });
+    let (old, ahead) = (draft("2026-01-10T13:30:00Z"), draft("2026-01-10T15:30:00Z"));
+    bench.clock.advance(Duration::from_secs(3600));
+    let (list, now) = (vec![old, ahead], bench.now());
+    let imported = bench
+        .change(bench.alice, move |tx, step| Box::pin(async move { data::import_tasks(tx, step, &list, now).await }));
+    assert_eq!(imported.await.unwrap().added, 2);
+    bench.clock.advance(Duration::from_secs(7200));
+    assert_eq!(
+        now_due(&bench).await.iter().map(|due| due.at.to_string()).collect::<Vec<_>>(),
+        ["2026-01-10T15:30:00Z"]
+    );
+}
+
+async fn a_reminder_says_it_already(bench: Bench) {
+    let task = task_due(&bench, AT).await;
+    let draft = reminder::Draft {
+        task_id: task.id.to_string(),
+        remind_at: AT.into(),
+        repeat_interval_minutes: None,
+        repeat_count: None,
+    };
+    let reminder = draft.check(&bench.clock, &User::local(jiff::tz::TimeZone::UTC)).unwrap();
+    let now = bench.now();
+    let set = bench.change(bench.alice, move |tx, step| {
+        Box::pin(async move { reminders::create(tx, step, &reminder, now).await })
+    });
+    set.await.unwrap();
+    bench.clock.advance(Duration::from_secs(3600));
+    let due = now_due(&bench).await.remove(0);
+    assert_eq!(taken(&bench, due).await, None);
+    assert_eq!(now_due(&bench).await, []);
+}
