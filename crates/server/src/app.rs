@@ -6,7 +6,7 @@ use std::time::Instant;
 use assistant::Models;
 use model::Clock;
 use notify::Notifier;
-use scheduler::{Scheduler, Silent};
+use scheduler::Scheduler;
 use secrecy::ExposeSecret;
 use store::Store;
 use supervisor::Supervisor;
@@ -23,6 +23,7 @@ use crate::auth::verifier::Verifier;
 use crate::chat::{Assistant, Turns};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
+use crate::notices::Notices;
 
 /// A cheap handle, cloned into every request.
 #[derive(Clone)]
@@ -97,12 +98,13 @@ impl InForce {
 impl App {
     /// Works on the supervisor's store, by its clock.
     pub fn new(supervisor: Supervisor, settings: Settings, equipment: impl Into<Equipment>) -> Self {
-        let options = scheduler::Options { supervisor: supervisor.clone(), notices: Arc::new(Silent), witness: None };
+        let notifier = Notifier::new(supervisor.store().clone(), supervisor.clock().clone());
+        let notices = Arc::new(Notices { notifier: notifier.clone(), clock: supervisor.clock().clone() });
+        let options = scheduler::Options { supervisor: supervisor.clone(), notices, witness: None };
         let scheduler = Scheduler::new(options);
         let in_force = InForce::new(settings, equipment.into(), &scheduler, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
-        let notifier = Notifier::new(supervisor.store().clone(), supervisor.clock().clone());
         let app = Self(Arc::new(Inner {
             supervisor,
             notifier,

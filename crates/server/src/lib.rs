@@ -17,6 +17,7 @@ mod input;
 mod limit;
 mod mcp;
 mod metrics;
+mod notices;
 mod problem;
 mod request;
 pub mod results;

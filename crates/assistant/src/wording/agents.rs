@@ -1,5 +1,6 @@
 //! What is said about other agents and their schedules.
 
+use model::execution::Status;
 use serde_json::Value;
 
 use super::SHOWN;
