@@ -13,6 +13,8 @@ use crate::wording;
 const PAUSE: [&str; 3] = ["pause", "suspend", "stop"];
 const RESUME: [&str; 4] = ["resume", "unpause", "continue", "restart"];
 const REMOVE: [&str; 3] = ["delete", "remove", "cancel"];
+/// What may be said of anything: it takes the word "schedule" to mean one.
+const VAGUE: [&str; 3] = ["stop", "continue", "restart"];
 const PRONOUNS: [&str; 4] = ["it", "that", "this", "them"];
 const FILLERS: [&str; 9] = ["the", "my", "our", "schedule", "schedules", "scheduled", "agent", "run", "please"];
 
@@ -30,12 +32,13 @@ pub(super) fn answer(policy: &mut Policy<'_>, words: &[&str]) -> Result<Option<S
             Reply::Held => return Ok(None),
         }));
     }
-    if !pauses && !resumes && !(REMOVE.contains(&verb) && words.iter().any(|word| word == "schedule")) {
+    let about_schedules = words.iter().any(|word| word.starts_with("schedule"));
+    let meant = (pauses || resumes || REMOVE.contains(&verb)) && (about_schedules || !VAGUE.contains(&verb));
+    if !meant || (REMOVE.contains(&verb) && !about_schedules) {
         return Ok(None);
     }
     let named: Vec<&str> = words[1..].iter().map(String::as_str).filter(|word| !FILLERS.contains(word)).collect();
     let is_it = named.is_empty() || matches!(named.as_slice(), [word] if PRONOUNS.contains(word));
-    let about_schedules = words.iter().any(|word| word.starts_with("schedule"));
     let known = match policy.call(list, Arguments::new())? {
         Reply::Done(data) => schedules_of(data),
         Reply::Refused(..) | Reply::Held => return Ok(None),
@@ -46,8 +49,8 @@ pub(super) fn answer(policy: &mut Policy<'_>, words: &[&str]) -> Result<Option<S
     };
     let schedule = match found.as_slice() {
         [one] => *one,
-        // "Stop the milk task" is about a task.
-        [] if !about_schedules => return Ok(None),
+        // "Pause the music", or a task called "train schedule".
+        [] if !about_schedules || REMOVE.contains(&verb) => return Ok(None),
         [] if is_it => return Ok(Some(wording::which_schedule(known))),
         [] => return Ok(Some(wording::no_schedule(&named.join(" ")))),
         _ => return Ok(Some(wording::which_schedule(found.iter().copied()))),
