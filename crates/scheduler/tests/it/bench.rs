@@ -117,8 +117,7 @@ impl Bench {
 
     /// Another scheduler on the same data, as another node has it.
     pub(crate) async fn beside(&self, witness: Option<Witness>) -> Self {
-        let other = Self::open(self.location.clone(), tempfile::tempdir().unwrap(), witness).await;
-        other
+        Self::open(self.location.clone(), tempfile::tempdir().unwrap(), witness).await
     }
 
     /// Lets the agents run.
