@@ -193,7 +193,8 @@ impl Bench {
     }
 
     pub(crate) async fn run_now(&self, id: Uuid) -> store::Result<Uuid> {
-        let new = self.scheduler.prepare_run(&self.get(id).await, self.user.id).unwrap();
+        let kept = schedules::look(&mut self.store().reader().await.unwrap(), Whose::Everyones, id, self.now()).await;
+        let new = self.scheduler.prepare_run(&kept.unwrap()).unwrap();
         let (scheduler, agent, execution) = (self.scheduler.clone(), new.execution.agent_id.clone(), new.execution.id);
         let job =
             self.write(move |conn| Box::pin(async move { scheduler.run_now(conn, Whose::Everyones, id, &new).await }));
