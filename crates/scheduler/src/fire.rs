@@ -102,7 +102,7 @@ impl Scheduler {
         let to_run = plan.steps.iter().filter(|step| step.verdict.is_ok()).map(|step| step.due);
         let to_run: Vec<_> = match kept.schedule.settings.overlap {
             Overlap::Allow => to_run.collect(),
-            Overlap::Cancel => to_run.last().into_iter().collect(),
+            Overlap::Cancel => to_run.rev().take(1).collect(),
             Overlap::Skip | Overlap::QueueOne | Overlap::QueueAll => to_run.take(1).collect(),
         };
         // In the order of their times: that is also the order of their ids, and of the queue.

@@ -112,7 +112,7 @@ impl Scheduler {
     /// The schedule as it is, and an execution for what waits, if something does.
     async fn look(&self, schedule: Uuid, now: Timestamp) -> store::Result<Option<(Kept, Prepared)>> {
         let mut reader = self.store().reader().await?;
-        let kept = match schedules::seen(&mut reader, schedule, now).await {
+        let kept = match schedules::look(&mut reader, Whose::Everyones, schedule, now).await {
             Ok(kept) => kept,
             Err(store::Error::NotFound) => return Ok(None),
             // It will be paused when it is due; meanwhile it keeps nobody else waiting.

@@ -186,10 +186,10 @@ impl Scheduler {
         schedules::remove(conn, whose, id).await
     }
 
-    /// An execution of the schedule for [`Scheduler::run_now`], whose owner it will belong to. The agent must be woken
+    /// An execution of the schedule ([`schedules::look`]) for [`Scheduler::run_now`]; it belongs to the schedule's owner. The agent must be woken
     /// ([`supervisor::Supervisor::wake`]) when that is committed, and the execution forgotten when it was refused.
-    pub fn prepare_run(&self, schedule: &Schedule, owner: UserId) -> Result<New, Refused> {
-        self.prepare(schedule, owner, None)
+    pub fn prepare_run(&self, kept: &Kept) -> Result<New, Refused> {
+        self.prepare(&kept.schedule, kept.owner, None)
     }
 
     /// Runs a schedule at once, whatever else of it runs, also one that is paused.

@@ -110,7 +110,7 @@ async fn the_life_of_a_reminder() {
     );
     let told: jiff::Timestamp = notification["created_at"].as_str().unwrap().parse().unwrap();
     assert!(told >= at && told.duration_since(at) < jiff::SignedDuration::from_millis(500), "{told} for {at}");
-    assert_eq!(notifications(&server).await, [notification.clone()]);
+    assert_eq!(notifications(&server).await, std::slice::from_ref(&notification));
     assert_eq!(server.get(&path).await.json::<Value>().await.unwrap()["status"], "done");
     let list: Value = server.get("/api/reminders").await.json().await.unwrap();
     assert_eq!(list["count"], 0, "those that are scheduled");

@@ -8,7 +8,7 @@ use crate::Bench;
 
 async fn next(follower: &mut notify::Follower) -> String {
     let next = tokio::time::timeout(Duration::from_secs(5), follower.next()).await;
-    next.expect("nothing came").unwrap().notification.title
+    next.unwrap().unwrap().notification.title
 }
 
 #[tokio::test]

@@ -117,8 +117,7 @@ impl Bench {
 
     /// Another scheduler on the same data, as another node has it.
     pub(crate) async fn beside(&self, witness: Option<Witness>) -> Self {
-        let other = Self::open(self.location.clone(), tempfile::tempdir().unwrap(), witness).await;
-        other
+        Self::open(self.location.clone(), tempfile::tempdir().unwrap(), witness).await
     }
 
     /// Lets the agents run.
@@ -194,7 +193,8 @@ impl Bench {
     }
 
     pub(crate) async fn run_now(&self, id: Uuid) -> store::Result<Uuid> {
-        let new = self.scheduler.prepare_run(&self.get(id).await, self.user.id).unwrap();
+        let kept = schedules::look(&mut self.store().reader().await.unwrap(), Whose::Everyones, id, self.now()).await;
+        let new = self.scheduler.prepare_run(&kept.unwrap()).unwrap();
         let (scheduler, agent, execution) = (self.scheduler.clone(), new.execution.agent_id.clone(), new.execution.id);
         let job =
             self.write(move |conn| Box::pin(async move { scheduler.run_now(conn, Whose::Everyones, id, &new).await }));

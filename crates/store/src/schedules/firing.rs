@@ -81,6 +81,6 @@ pub async fn give_up(conn: &mut Conn, id: Uuid, reason: &str, now: Timestamp) ->
                version = version + 1 WHERE id = $1";
     match conn.run((sql, args![id, now, reason])).await? {
         0 => Err(Error::NotFound),
-        _ => Ok(()),
+        _ => super::drop_queued(conn, id, now).await.map(drop),
     }
 }

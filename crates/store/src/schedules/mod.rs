@@ -85,10 +85,15 @@ pub async fn create(conn: &mut Conn, owner: UserId, new: &New, now: Timestamp) -
 }
 
 pub async fn get(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> Result<Schedule> {
-    kept(conn, whose, id, now, false).await.map(|kept| kept.schedule)
+    look(conn, whose, id, now).await.map(|kept| kept.schedule)
 }
 
-/// A schedule with what only those need who act upon it. Nobody else changes it until this transaction ends.
+/// A schedule with what only those need who act upon it. Only a look: whoever acts locks it, or swaps its next time.
+pub async fn look(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> Result<Kept> {
+    kept(conn, whose, id, now, false).await
+}
+
+/// The same, and nobody else changes it until this transaction ends.
 pub async fn lock(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> Result<Kept> {
     kept(conn, whose, id, now, true).await
 }
@@ -209,11 +214,6 @@ pub async fn counts(conn: &mut Conn, now: Timestamp) -> Result<Counts> {
                (SELECT COUNT(*) FROM schedules WHERE next_at <= $1)";
     let row = conn.first((sql, args![now])).await?;
     row.map_or(Ok(Counts::default()), |row| Ok(Counts { all: row.int(0)?, paused: row.int(1)?, due: row.int(2)? }))
-}
-
-/// A schedule as whoever acts upon it sees it, whosesoever it is. Only a look.
-pub async fn seen(conn: &mut Conn, id: Uuid, now: Timestamp) -> Result<Kept> {
-    kept(conn, Whose::Everyones, id, now, false).await
 }
 
 /// Until the transaction ends nobody else renames schedules: a name that is free now could be taken by then.

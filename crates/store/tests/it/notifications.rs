@@ -105,7 +105,7 @@ async fn numbers_follow_the_order_of_commits(bench: Bench) {
     };
     let patience = tokio::time::timeout(Duration::from_secs(30), follower);
     let ((), seen) = tokio::join!(writers, patience);
-    let mut seen = seen.expect("one was never seen");
+    let mut seen = seen.unwrap();
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), 60);

@@ -64,7 +64,7 @@ async fn all(bench: &Bench) -> Vec<Task> {
 
 async fn reminded(bench: &Bench) -> Vec<Reminder> {
     let mut reader = bench.store.reader().await.unwrap();
-    reminders::list(&mut reader, bench.alice, &reminders::Filter::default(), None, 50).await.unwrap().rows
+    reminders::list(&mut reader, bench.alice, &Default::default(), None, 50).await.unwrap().rows
 }
 
 fn due(task: &Task) -> String {

@@ -10,8 +10,8 @@ use model::schedule::{Decision, Draft, Kind, Schedule, Settings, Source, State};
 use store::executions::Whose;
 use store::schedules::{
     Counts, Filter, Kept, New, Next, advance, around, change, counts, create, decide, due, first_due, followed, get,
-    give_up, history, is_decided, list, lock, lock_due, named, pause, queued, queued_and_free, redecide, remove,
-    resume, running, seen, started,
+    give_up, history, is_decided, list, lock, lock_due, look, named, pause, queued, queued_and_free, redecide, remove,
+    resume, running, started,
 };
 use store::{Error, Store, data};
 use uuid::Uuid;
@@ -55,7 +55,7 @@ impl Bench {
     }
 
     async fn kept(&self, id: Uuid) -> Kept {
-        seen(&mut self.store.reader().await.unwrap(), id, self.now()).await.unwrap()
+        look(&mut self.store.reader().await.unwrap(), Whose::Everyones, id, self.now()).await.unwrap()
     }
 
     async fn decided(&self, decision: Decision) -> bool {
