@@ -175,7 +175,7 @@ async fn what_is_wrong_is_named() {
         assert_eq!((status, &problem["errors"][0]["field"]), (422, &json!(field)), "{rest}");
     }
     // What has no more times cannot go on.
-    let at = jiff::Timestamp::now() + std::time::Duration::from_secs(2);
+    let at = model::Clock::system().now() + std::time::Duration::from_secs(2);
     let once = make(&server, &json!({"name": "once", "agent_id": "cat", "at": at.to_string()})).await;
     until(&server, &path(&once, ""), "finished", |body| body["state"] == "paused").await;
     let (status, problem) = send(&server, None, Method::POST, &path(&once, "/resume"), None).await;
