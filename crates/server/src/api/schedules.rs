@@ -312,11 +312,10 @@ pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<Run>>) -> Resul
     require_admin(&change.user)?;
     let (app, user, Perhaps(Run { wait }), key) = change.into_parts();
     let (whose, now) = (visible(&user), app.clock().now());
-    let schedule = find(&app, &user, id).await?;
     let mut reader = app.store().reader().await?;
-    let owner = store::schedules::seen(&mut reader, id, now).await.map_err(problem)?.owner;
+    let kept = store::schedules::look(&mut reader, whose, id, now).await.map_err(problem)?;
     drop(reader);
-    let new = app.scheduler().prepare_run(&schedule, owner)?;
+    let (new, owner) = (app.scheduler().prepare_run(&kept)?, kept.owner);
     let (scheduler, asking, spooled) = (app.scheduler().clone(), user.id, new.spool.is_some().then(|| new.clone()));
     let written = app.store().write(move |conn| {
         Box::pin(async move {
@@ -337,7 +336,7 @@ pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<Run>>) -> Resul
         app.supervisor().forget(&new);
     }
     let (reply, earlier) = written.map_err(problem)?;
-    app.supervisor().wake(&schedule.settings.agent_id);
+    app.supervisor().wake(&kept.schedule.settings.agent_id);
     if !wait {
         return Ok(respond(reply, earlier));
     }
