@@ -123,13 +123,14 @@ fn carry_out(order: &[&str]) -> ExitCode {
             println!("done");
         }
         ["bad-json"] => println!("{{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": "),
-        // A question without the end of a line, and then whatever is answered.
+        // A question without the end of a line, and then what is answered, if anything is.
         ["ask"] => {
             print!("What now? ");
             std::io::stdout().flush().unwrap();
             let mut answer = String::new();
-            std::io::stdin().read_line(&mut answer).unwrap();
-            println!("{}", answer.trim());
+            if std::io::stdin().read_line(&mut answer).unwrap() > 0 {
+                println!("{}", answer.trim());
+            }
         }
         // The time at which it is said, in microseconds.
         ["now"] => println!("{}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros()),
