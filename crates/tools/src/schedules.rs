@@ -213,7 +213,7 @@ mod tests {
     fn a_schedule_goes_by_what_is_asked_for() {
         assert_eq!(name_of("tidy the changelog.", "Codex"), "tidy the changelog");
         assert_eq!(name_of(" ", "Codex"), "Codex");
-        assert_eq!(name_of(&"word ".repeat(40), "Codex"), "word ".repeat(11).trim_end());
+        assert_eq!(name_of(&"word ".repeat(40), "Codex"), "word ".repeat(12).trim_end());
         assert_eq!(name_of(&"x".repeat(200), "Codex"), "Codex");
     }
 }

@@ -24,7 +24,7 @@ fn add_list_edit_pause_resume_and_rm() {
         assert_eq!(home.run(&["schedules", "list"]).ok(), "");
         let add = ["schedules", "add", "cat", "Tidy the changelog.", "--name", "tidy", "--at", "2099-01-02T09:00"];
         assert_eq!(home.run(&add).ok(), "Added 'tidy', next at 2099-01-02 08:00:00\n");
-        assert_eq!(home.run(&add).code(), 1, "the name is taken");
+        assert_eq!(home.run(&add).code(), 7, "the name is taken");
         let listed = home.run(&["schedules", "list"]).ok();
         let line = "\ttidy\tcat\tonce, 2099-01-02 08:00:00\tactive\t\t2099-01-02 08:00:00\n";
         assert!(listed.ends_with(line), "{listed}");
@@ -67,7 +67,7 @@ fn a_name_is_made_where_none_is_given() {
     home.run(&["schedules", "add", "cat", "--every", "1h"]).ok();
     assert!(home.run(&["schedules", "add", "cat", "--every", "2h"]).ok().starts_with("Added 'cat-2', next at "));
     let wrong = home.run(&["schedules", "add", "cat", "--cron", "0 25 * * *"]);
-    assert_eq!(wrong.code(), 1);
+    assert_eq!(wrong.code(), 2);
     assert!(wrong.err().contains("cron_expression") && wrong.err().contains("hour"), "{}", wrong.err());
 }
 
