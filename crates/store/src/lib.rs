@@ -106,7 +106,7 @@ impl std::ops::DerefMut for Snapshot {
 #[derive(Clone, Debug)]
 enum Db {
     Sqlite(Sqlite),
-    Postgres(Postgres),
+    Postgres(Box<Postgres>),
 }
 
 impl Store {
@@ -114,7 +114,7 @@ impl Store {
     pub async fn open(location: &Location, durability: Durability) -> Result<Self> {
         let db = match location {
             Location::Sqlite(path) => Db::Sqlite(Sqlite::open(path, durability).await?),
-            Location::Postgres(url) => Db::Postgres(Postgres::open(url).await?),
+            Location::Postgres(url) => Db::Postgres(Box::new(Postgres::open(url).await?)),
         };
         Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)), commits: Arc::default() })
     }

@@ -63,10 +63,12 @@ impl Rule {
                 }
                 rule.month_days.push(i64::from(start.day()));
             }
-            Frequency::Yearly if !rule.weeks.is_empty() && lists[1..].iter().all(|list| list.is_empty()) => {
-                if rule.weekdays.is_empty() {
-                    rule.weekdays.push((0, start.weekday()));
-                }
+            Frequency::Yearly
+                if !rule.weeks.is_empty()
+                    && rule.weekdays.is_empty()
+                    && lists[1..].iter().all(|list| list.is_empty()) =>
+            {
+                rule.weekdays.push((0, start.weekday()));
             }
             Frequency::Monthly if !names_days => rule.month_days.push(i64::from(start.day())),
             Frequency::Weekly if !names_days => rule.weekdays.push((0, start.weekday())),
