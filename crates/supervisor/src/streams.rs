@@ -115,14 +115,22 @@ impl Streams {
     pub(crate) fn push(&mut self, name: Name, bytes: &[u8]) -> Option<(i64, String)> {
         let redactor = self.redactor.clone();
         let stream = self.of(name);
+        let in_a_line = stream.recent.back().is_some_and(|byte| *byte != b'\n');
         stream.remember(bytes);
         if let Some(tail) = &mut stream.tail {
             stream.seen += bytes.len() as u64;
             tail.push(bytes);
             return None;
         }
-        let room = stream.head.saturating_sub(stream.passed);
-        let first = if bytes.len() <= room { bytes.len() } else { cut(bytes, room, stream.over) };
+        // What is held back takes its room too.
+        let taken = stream.passed.max(usize::try_from(stream.seen).unwrap_or(usize::MAX));
+        let room = stream.head.saturating_sub(taken);
+        let first = match bytes.len() <= room {
+            true => bytes.len(),
+            // Full, and no line has begun that is to be whole.
+            false if room == 0 && !in_a_line => 0,
+            false => cut(bytes, room, stream.over),
+        };
         let (first, rest) = bytes.split_at(first);
         stream.over += first.len().saturating_sub(room);
         let mut text = stream.redacting.push(first).to_owned();
