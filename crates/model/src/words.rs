@@ -3,7 +3,7 @@
 /// `words! { pub enum Mode { Task = "task" } }`: with `as_str`, `parse` that names the field, and serde in those words.
 #[macro_export]
 macro_rules! words {
-    ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$of:meta])* $variant:ident = $word:tt),+ $(,)? }) => {
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
             utoipa::ToSchema,
@@ -37,4 +37,19 @@ macro_rules! words {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use utoipa::PartialSchema;
+
+    use crate::agent::AccessType;
+
+    #[test]
+    fn the_description_has_the_words() {
+        let described = serde_json::to_value(AccessType::schema()).unwrap();
+        assert_eq!(described["enum"], serde_json::json!(["read-only", "read-write"]));
+        assert_eq!(serde_json::to_value(AccessType::ReadOnly).unwrap(), "read-only");
+        assert_eq!(AccessType::parse("access_type", "read-write"), Ok(AccessType::ReadWrite));
+    }
 }
