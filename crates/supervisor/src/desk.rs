@@ -374,14 +374,14 @@ impl Notes {
 
     fn say(&mut self, stream: Name, bytes: &[u8], now: Timestamp) {
         if let Some((start, text)) = self.streams.push(stream, bytes) {
-            self.push(Kind::Output, stream.as_str(), start, text, now);
+            self.go_on(stream, start, text, now);
         }
         self.changed = true;
     }
 
     fn skip(&mut self, stream: Name, bytes: u64, now: Timestamp) {
         if let Some((start, text)) = self.streams.skip(stream, bytes) {
-            self.push(Kind::Output, stream.as_str(), start, text, now);
+            self.go_on(stream, start, text, now);
         }
         self.changed = true;
     }
@@ -389,24 +389,32 @@ impl Notes {
     fn pause(&mut self, stream: Name, now: Timestamp) -> bool {
         match self.streams.pause(stream) {
             Some((start, text)) => {
-                self.push(Kind::Output, stream.as_str(), start, text, now);
+                self.go_on(stream, start, text, now);
                 true
             }
             None => false,
         }
     }
 
+    /// More of the beginning of a stream: one event with what was said just before, if that is not written yet.
+    fn go_on(&mut self, stream: Name, start: i64, text: String, now: Timestamp) {
+        if let Some(last) = self.events.last_mut()
+            && last.kind == Kind::Output
+            && last.stream == stream.as_str()
+            && last.text.len() + text.len() <= MAX_EVENT
+        {
+            last.text.push_str(&text);
+            self.waiting += text.len();
+            self.changed = true;
+            return;
+        }
+        self.push(Kind::Output, stream.as_str(), start, text, now);
+    }
+
+    /// An event of its own: followers know what they were told by where events begin.
     fn push(&mut self, kind: Kind, stream: &str, start: i64, text: String, now: Timestamp) {
         self.changed = true;
         self.waiting += text.len();
-        if kind == Kind::Output
-            && let Some(last) = self.events.last_mut()
-            && last.kind == Kind::Output
-            && last.stream == stream
-            && last.text.len() + text.len() <= MAX_EVENT
-        {
-            return last.text.push_str(&text);
-        }
         self.seq += 1;
         self.events.push(Event { seq: self.seq, kind, stream: stream.to_owned(), start, at: now, text });
     }

@@ -261,7 +261,7 @@ impl Streams {
         }
         let mut redacting = redactor.stream_from_middle();
         let first = stream.seen - (bytes.len() - skipped) as u64;
-        let mut at = first;
+        let (mut at, mut start) = (first, first);
         while at < stream.seen {
             let rest = &bytes[bytes.len() - usize::try_from(stream.seen - at).unwrap_or(0)..];
             // What followers have seen last is a piece of its own, so that they can tell it from what is new.
@@ -270,15 +270,18 @@ impl Streams {
             }
             let border = tail.borders.front().copied().unwrap_or(u64::MAX);
             let length = rest.len().min(PIECE).min(usize::try_from(border - at).unwrap_or(usize::MAX));
-            let text = redacting.push(&rest[..length]).to_owned();
-            if !text.is_empty() {
-                pieces.push(Piece::Text { start: position(at), text });
-            }
+            let piece = &rest[..length];
+            let text = redacting.push(piece).to_owned();
             at += length as u64;
+            if !text.is_empty() {
+                pieces.push(Piece::Text { start: position(start), text });
+                // What is held back is at most the line that has not ended.
+                start = at - piece.iter().rev().position(|byte| *byte == b'\n').unwrap_or(0) as u64;
+            }
         }
         let text = redacting.finish();
         if !text.is_empty() {
-            pieces.push(Piece::Text { start: position(at), text });
+            pieces.push(Piece::Text { start: position(start), text });
         }
         Rest { drop_from: Some(position(tail.from)), pieces }
     }
