@@ -8,11 +8,13 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use model::execution::{Execution, ExecutionResult, State as Life, Status};
-use model::{Invalid, User};
+use model::{Invalid, User, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use store::executions::{Filter, Kind, Whose};
+use store::Conn;
+use store::executions::{Filter, Kind, New, Whose};
 use store::idempotency::{Key, Reply, once};
 use store::page::Page;
 use supervisor::{Draft, Follower, Origin, Told};
@@ -97,16 +99,34 @@ pub(super) async fn start(
     key: Option<Key>,
     wait: bool,
 ) -> Result<Response, Problem> {
-    let session = origin.session_id;
     let new = app.supervisor().prepare(user, agent, draft, origin)?;
-    let (owner, now) = (user.id, app.clock().now());
+    let whose = wait.then_some(Whose::Users(user.id));
+    let problem = Problem::from_store("execution");
+    put(app, (user.id, key), new, |conn, new| Box::pin(store::executions::submit(conn, new)), problem, whose).await
+}
+
+/// Has `submit` put an execution into the queue, once for the key of whoever asks, and waits for its end if it is said
+/// whose that must be.
+pub(super) async fn put<F>(
+    app: &App,
+    (asking, key): (UserId, Option<Key>),
+    new: New,
+    submit: F,
+    problem: impl Fn(store::Error) -> Problem,
+    wait: Option<Whose>,
+) -> Result<Response, Problem>
+where
+    F: for<'c> FnOnce(&'c mut Conn, &'c New) -> BoxFuture<'c, store::Result<()>> + Send + 'static,
+{
+    let now = app.clock().now();
+    let (session, agent) = (new.execution.session_id, new.execution.agent_id.clone());
     let spooled = new.spool.is_some().then(|| new.clone());
     let written = app.store().write(move |conn| {
         Box::pin(async move {
-            once(conn, owner, key.as_ref(), now, |conn| {
+            once(conn, asking, key.as_ref(), now, |conn| {
                 Box::pin(async move {
-                    store::executions::submit(conn, &new).await?;
-                    let execution = store::executions::get(conn, Whose::Users(owner), new.execution.id).await?;
+                    submit(conn, &new).await?;
+                    let execution = store::executions::get(conn, Whose::Users(new.owner), new.execution.id).await?;
                     let body = serde_json::to_string(&execution);
                     let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
                     Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
@@ -119,21 +139,18 @@ pub(super) async fn start(
     if let Some(new) = spooled.filter(|_| !matches!(written, Ok((_, false)))) {
         app.supervisor().forget(&new);
     }
-    let (reply, earlier) = written.map_err(Problem::from_store("execution"))?;
+    let (reply, earlier) = written.map_err(problem)?;
     match session {
         Some(session) => app.supervisor().wake_session(session),
-        None => app.supervisor().wake(agent),
+        None => app.supervisor().wake(&agent),
     }
-    if !wait {
-        return Ok(respond(reply, earlier));
-    }
+    let Some(whose) = wait else { return Ok(respond(reply, earlier)) };
     let id = serde_json::from_str::<Value>(&reply.body).ok().and_then(|body| body["id"].as_str()?.parse().ok());
-    let id: Uuid = id.ok_or_else(|| Problem::internal("an execution without an id"))?;
-    done(app, Whose::Users(user.id), id).await
+    done(app, whose, id.ok_or_else(|| Problem::internal("an execution without an id"))?).await
 }
 
 /// The end of an execution, however long that takes.
-pub(super) async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, Problem> {
+async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, Problem> {
     let execution = app.supervisor().wait(whose, id).await.map_err(Problem::from_store("execution"))?;
     let result = result_of(app, whose, id).await?;
     Ok(Json(Done { execution, status: result.status, output: result.output }).into_response())

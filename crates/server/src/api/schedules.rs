@@ -14,16 +14,14 @@ use model::schedule::{Decision, Draft, Patch, Schedule, Source};
 use model::{Invalid, User};
 use scheduler::Explanation;
 use serde::{Deserialize, Serialize};
-use store::executions::Whose;
-use store::idempotency::{Reply, once};
 use store::schedules::Filter;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::executions::{Done, Executions, done, visible};
+use super::executions::{Done, Executions, put, visible};
 use super::{NoBody, next_cursor};
 use crate::auth::{Asking, require_admin};
-use crate::change::{Answer, Change, Json as Input, Nothing, Perhaps, respond};
+use crate::change::{Answer, Change, Json as Input, Nothing, Perhaps};
 use crate::input::{Id, Query};
 use crate::problem::Body as ProblemBody;
 use crate::{App, Problem};
@@ -315,34 +313,16 @@ pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<Run>>) -> Resul
     let mut reader = app.store().reader().await?;
     let kept = store::schedules::look(&mut reader, whose, id, now).await.map_err(problem)?;
     drop(reader);
-    let (new, owner) = (app.scheduler().prepare_run(&kept)?, kept.owner);
-    let (scheduler, asking, spooled) = (app.scheduler().clone(), user.id, new.spool.is_some().then(|| new.clone()));
-    let written = app.store().write(move |conn| {
-        Box::pin(async move {
-            once(conn, asking, key.as_ref(), now, |conn| {
-                Box::pin(async move {
-                    scheduler.run_now(conn, whose, id, &new).await?;
-                    let execution = store::executions::get(conn, Whose::Users(owner), new.execution.id).await?;
-                    let body = serde_json::to_string(&execution);
-                    let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
-                    Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
-                })
-            })
-            .await
-        })
-    });
-    let written = written.await;
-    if let Some(new) = spooled.filter(|_| !matches!(written, Ok((_, false)))) {
-        app.supervisor().forget(&new);
-    }
-    let (reply, earlier) = written.map_err(problem)?;
-    app.supervisor().wake(&kept.schedule.settings.agent_id);
-    if !wait {
-        return Ok(respond(reply, earlier));
-    }
-    let execution = serde_json::from_str::<serde_json::Value>(&reply.body).ok();
-    let execution = execution.and_then(|body| body["id"].as_str()?.parse().ok());
-    done(&app, whose, execution.ok_or_else(|| Problem::internal("an execution without an id"))?).await
+    let (scheduler, new) = (app.scheduler().clone(), app.scheduler().prepare_run(&kept)?);
+    put(
+        &app,
+        (user.id, key),
+        new,
+        move |conn, new| Box::pin(async move { scheduler.run_now(conn, whose, id, new).await }),
+        problem,
+        wait.then_some(whose),
+    )
+    .await
 }
 
 /// What a schedule has run, newest first.
