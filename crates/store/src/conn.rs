@@ -87,12 +87,13 @@ impl Conn {
     }
 
     /// Several statements without arguments or rows.
-    pub(crate) async fn batch(&mut self, sql: &'static str) -> Result<()> {
+    pub(crate) async fn batch(&mut self, sql: impl Into<Cow<'static, str>>) -> Result<()> {
+        let sql = sql.into();
         let done = match &mut self.0 {
-            Inner::Sqlite(connection) => return Ok(connection.execute_batch(sql)?),
-            Inner::SqliteReader(reader) => return Ok(reader.connection()?.execute_batch(sql)?),
-            Inner::PostgresTx(connection) => sqlx::raw_sql(sql).execute(&mut **connection).await,
-            Inner::PostgresReader(connection) => sqlx::raw_sql(sql).execute(&mut **connection).await,
+            Inner::Sqlite(connection) => return Ok(connection.execute_batch(&sql)?),
+            Inner::SqliteReader(reader) => return Ok(reader.connection()?.execute_batch(&sql)?),
+            Inner::PostgresTx(connection) => sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await,
+            Inner::PostgresReader(connection) => sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **connection).await,
         };
         Ok(done.map(drop)?)
     }

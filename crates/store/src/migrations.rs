@@ -3,6 +3,8 @@
 //! Two nodes may start at once: whoever comes second waits and finds nothing to do. A schema newer than this program, or
 //! one whose steps were edited, is refused untouched.
 
+use std::borrow::Cow;
+
 use model::text::hex;
 use sha2::{Digest, Sha256};
 
@@ -54,6 +56,8 @@ async fn apply(conn: &mut Conn) -> Result<()> {
             Some((_, known)) if *known == digest => {}
             Some(_) => return Err(Error::ChangedMigration { version: *version }),
             None => {
+                // SQLite keeps a table and its key apart otherwise, and writes both.
+                let sql = if conn.is_sqlite() { Cow::Borrowed(*sql) } else { sql.replace(" WITHOUT ROWID", "").into() };
                 conn.batch(sql).await?;
                 let insert = "INSERT INTO schema_steps (version, digest) VALUES ($1, $2)";
                 conn.run((insert, args![*version, digest])).await?;

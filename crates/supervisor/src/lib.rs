@@ -48,6 +48,7 @@ pub use registry::{Entry, Source};
 pub use runner::{Asker, Ended, Request, Run, Runner};
 pub use streams::Name as Stream;
 pub use submit::{Draft, Origin};
+pub use work::Taken;
 
 use process::Processes;
 use registry::Registry;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use model::agent::Agent;
-use store::executions::{Whose, abandoned, agents_waiting, claim, recover, too_late};
+use store::executions::{Claimed, Whose, abandoned, agents_waiting, claim, recover, too_late};
 use store::nodes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::guardian;
+use crate::registry::Entry;
 use crate::submit::later;
 use crate::{Stop, Supervisor, lock};
 
@@ -36,6 +37,17 @@ const BATCH: i64 = 100;
 /// What keeps the programs of this node under control: it ends them when it is not told in time that the node lives.
 pub(crate) trait Guard: Send + Sync {
     fn renew(&self, for_so_long: Duration);
+}
+
+/// What was taken from a queue.
+#[derive(Default)]
+#[must_use = "nobody else begins it while this node lives"]
+pub struct Taken(Vec<(Claimed, Entry)>);
+
+impl Taken {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// What is known about the execution that a file belongs to.
@@ -197,24 +209,31 @@ impl Supervisor {
     }
 
     async fn claim_for(&self, agent_id: &str) -> store::Result<()> {
-        if !self.takes_from(agent_id) {
-            return Ok(());
+        if self.registry().get(agent_id).is_none() && self.takes_from(agent_id) {
+            return self.end_orphans(agent_id).await;
         }
-        let Some(entry) = self.registry().get(agent_id) else { return self.end_orphans(agent_id).await };
-        if !entry.agent.enabled || !self.is_admitted(0) {
-            return Ok(());
-        }
-        let (node, spool, places) = (self.0.node, self.spool_name(), i64::from(entry.agent.places()));
-        let (id, now) = (agent_id.to_owned(), self.0.clock.now());
-        let most = self.room().min(AT_ONCE);
-        let claimed = self
-            .0
-            .store
-            .write(move |conn| Box::pin(async move { claim(conn, node, &spool, &id, places, most, now).await }));
-        for claimed in claimed.await? {
-            self.begin(claimed, entry.clone());
-        }
+        let (supervisor, id) = (self.clone(), agent_id.to_owned());
+        let taken = self.0.store.write(move |conn| Box::pin(async move { supervisor.take(conn, &id).await })).await?;
+        self.begin_all(taken);
         Ok(())
+    }
+
+    /// Takes what may run of the agent's queue. [`Supervisor::begin_all`] is to be called when that is committed. Whoever
+    /// puts something into a queue can do so in the same transaction, and must call [`Supervisor::wake`] otherwise.
+    pub async fn take(&self, conn: &mut store::Conn, agent_id: &str) -> store::Result<Taken> {
+        let may = self.takes_from(agent_id) && !self.0.stopping.is_cancelled();
+        let entry = self.registry().get(agent_id).filter(|entry| may && entry.agent.enabled);
+        let Some(entry) = entry.filter(|_| self.is_admitted(0)) else { return Ok(Taken::default()) };
+        let (spool, places, now) = (self.spool_name(), i64::from(entry.agent.places()), self.0.clock.now());
+        let claimed = claim(conn, self.0.node, &spool, agent_id, places, self.room().min(AT_ONCE), now).await?;
+        Ok(Taken(claimed.into_iter().map(|claimed| (claimed, entry.clone())).collect()))
+    }
+
+    /// Carries out what was taken.
+    pub fn begin_all(&self, taken: Taken) {
+        for (claimed, entry) in taken.0 {
+            self.begin(claimed, entry);
+        }
     }
 
     /// The agent is gone for which these wait. Where there are several nodes it may be in the configuration of another:

@@ -1,5 +1,6 @@
 //! `/api/executions`: what agents were asked to do, what came of it, and what is happening.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Json;
@@ -17,7 +18,7 @@ use store::Conn;
 use store::executions::{Filter, Kind, New, Whose};
 use store::idempotency::{Key, Reply, once};
 use store::page::Page;
-use supervisor::{Draft, Follower, Origin, Told};
+use supervisor::{Draft, Follower, Origin, Taken, Told};
 use tokio_util::io::ReaderStream;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -121,6 +122,8 @@ where
     let now = app.clock().now();
     let (session, agent) = (new.execution.session_id, new.execution.agent_id.clone());
     let spooled = new.spool.is_some().then(|| new.clone());
+    let (supervisor, taken) = (app.supervisor().clone(), Arc::new(Mutex::new(Taken::default())));
+    let at_once = taken.clone();
     let written = app.store().write(move |conn| {
         Box::pin(async move {
             once(conn, asking, key.as_ref(), now, |conn| {
@@ -129,6 +132,10 @@ where
                     let execution = store::executions::get(conn, Whose::Users(new.owner), new.execution.id).await?;
                     let body = serde_json::to_string(&execution);
                     let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
+                    if session.is_none() {
+                        let taken = supervisor.take(conn, &new.execution.agent_id).await?;
+                        *at_once.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+                    }
                     Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
                 })
             })
@@ -140,9 +147,11 @@ where
         app.supervisor().forget(&new);
     }
     let (reply, earlier) = written.map_err(problem)?;
+    let taken = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
     match session {
         Some(session) => app.supervisor().wake_session(session),
-        None => app.supervisor().wake(&agent),
+        None if taken.is_empty() => app.supervisor().wake(&agent),
+        None => app.supervisor().begin_all(taken),
     }
     let Some(whose) = wait else { return Ok(respond(reply, earlier)) };
     let id = serde_json::from_str::<Value>(&reply.body).ok().and_then(|body| body["id"].as_str()?.parse().ok());

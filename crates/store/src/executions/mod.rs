@@ -97,9 +97,9 @@ pub async fn list(
         select.push(" OR e.id LIKE ").bind(format!("%{part}")).push(" ESCAPE '\\')");
     }
     if let Some(cursor) = after {
-        select.push(" AND (e.created_at, e.id) < (").bind(cursor.sort).push(", ").bind(cursor.id.as_str()).push(")");
+        select.push(" AND e.id < ").bind(cursor.id.as_str());
     }
-    select.push(" ORDER BY e.created_at DESC, e.id DESC LIMIT ").bind(limit + 1);
+    select.push(" ORDER BY e.id DESC LIMIT ").bind(limit + 1);
     let rows = conn.all(select).await?;
     let executions = rows.iter().map(read_in_short).collect::<Result<Vec<_>>>()?;
     let cursor =

@@ -58,11 +58,11 @@ CREATE INDEX executions_waiting ON executions (agent_id, run_at, id, session_id)
 CREATE INDEX executions_of_session ON executions (session_id, run_at, id) WHERE state = 'idle' AND session_id IS NOT NULL;
 CREATE INDEX executions_impatient ON executions (wait_until) WHERE state = 'idle';
 CREATE INDEX executions_at_work ON executions (node) WHERE ended_at IS NULL AND state <> 'idle';
-CREATE INDEX executions_by_owner ON executions (owner, created_at, id);
-CREATE INDEX executions_by_agent ON executions (agent_id, created_at, id);
-CREATE INDEX executions_by_schedule ON executions (schedule_id, created_at, id) WHERE schedule_id IS NOT NULL;
-CREATE INDEX executions_by_session ON executions (session_id, created_at, id) WHERE session_id IS NOT NULL;
-CREATE INDEX executions_by_age ON executions (created_at, id);
+-- By age: a later one has a greater id.
+CREATE INDEX executions_by_owner ON executions (owner, id);
+CREATE INDEX executions_by_agent ON executions (agent_id, id);
+CREATE INDEX executions_by_schedule ON executions (schedule_id, id) WHERE schedule_id IS NOT NULL;
+CREATE INDEX executions_by_session ON executions (session_id, id) WHERE session_id IS NOT NULL;
 CREATE INDEX executions_to_follow_up ON executions (follow_up, ended_at)
     WHERE follow_up IS NOT NULL AND ended_at IS NOT NULL;
 CREATE INDEX executions_by_end ON executions (ended_at) WHERE ended_at IS NOT NULL;
@@ -74,9 +74,8 @@ CREATE TABLE places (
     holder   TEXT   NOT NULL,            -- an execution or a session
     node     TEXT   NOT NULL,
     PRIMARY KEY (agent_id, slot)
-);
+) WITHOUT ROWID;
 CREATE UNIQUE INDEX places_by_holder ON places (holder);
-CREATE INDEX places_by_node ON places (node);
 
 -- What happened in an execution, in the order of its numbers.
 CREATE TABLE execution_events (
@@ -88,7 +87,7 @@ CREATE TABLE execution_events (
     at           BIGINT NOT NULL,
     text         TEXT   NOT NULL,
     PRIMARY KEY (execution_id, seq)
-);
+) WITHOUT ROWID;
 
 CREATE TABLE sessions (
     id            TEXT   NOT NULL PRIMARY KEY,

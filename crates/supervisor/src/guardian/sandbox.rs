@@ -2,6 +2,7 @@
 //! executing and the network stay as they are.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
@@ -57,13 +58,18 @@ pub(super) fn confine(sandbox: &Sandbox) -> Result<bool, Fault> {
         let (handle, of_file) = open(path)?;
         rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, of_file))).map_err(fault)?;
     }
-    for device in DEVICES.map(Path::new) {
-        // A container may lack some of them.
-        let Ok((handle, of_file)) = open(device) else { continue };
-        rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, of_file))).map_err(fault)?;
+    for (handle, of_file) in devices() {
+        rules = rules.add_rule(PathBeneath::new(handle, allowed(rights, *of_file))).map_err(fault)?;
     }
     let status = rules.restrict_self().map_err(fault)?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
+
+/// Opened once; a container may lack some of them.
+fn devices() -> &'static [(PathFd, bool)] {
+    static OPEN: LazyLock<Vec<(PathFd, bool)>> =
+        LazyLock::new(|| DEVICES.iter().filter_map(|device| open(Path::new(device)).ok()).collect());
+    &OPEN
 }
 
 fn allowed(rights: BitFlags<AccessFs>, of_file: bool) -> BitFlags<AccessFs> {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use model::execution::{State, Status};
 use serde_json::json;
 use store::Error;
+use store::executions::Whose;
 use supervisor::Admission;
 
-use crate::bench::{Bench, Setting, doubled, error, script, succeeded, until};
+use crate::bench::{Bench, Setting, asking, doubled, error, script, succeeded, until};
 
 // SUP-4
 #[tokio::test]
@@ -31,6 +32,38 @@ async fn a_read_write_agent_runs_alone_and_in_order() {
     let expected: String = (0..12).map(|turn| format!("{turn} ")).collect();
     assert_eq!(std::fs::read_to_string(order).unwrap(), expected);
     alone.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn what_may_run_is_taken_by_whoever_asks_for_it() {
+    let bench = Bench::new(json!([script("alone", "cat", json!({"access_type": "read-write"}))])).await;
+    let put = |input: &str, commit: bool| {
+        let (new, supervisor) = (bench.prepare("alone", asking(input)).unwrap(), bench.supervisor.clone());
+        let id = new.execution.id;
+        let write = bench.store().write(move |conn| {
+            Box::pin(async move {
+                store::executions::submit(conn, &new).await?;
+                let taken = supervisor.take(conn, "alone").await?;
+                if commit { Ok(taken) } else { Err(Error::NotFound) }
+            })
+        });
+        async move { (id, write.await) }
+    };
+    // What is not committed holds nothing.
+    let (lost, refused) = put("lost", false).await;
+    assert!(refused.is_err() && bench.supervisor.running() == 0);
+    let (first, taken) = put("first", true).await;
+    let taken = taken.unwrap();
+    assert!(!taken.is_empty());
+    assert_eq!(bench.get(first).await.state, State::Starting);
+    let (second, none) = put("second", true).await;
+    assert!(none.unwrap().is_empty(), "its place is taken");
+    bench.supervisor.begin_all(taken);
+    assert_eq!(succeeded(&bench.result(first).await), "first");
+    assert_eq!(succeeded(&bench.result(second).await), "second");
+    assert!(matches!(bench.supervisor.wait(Whose::Everyones, lost).await, Err(Error::NotFound)));
+    bench.stop().await;
 }
 
 // SUP-4
@@ -69,7 +102,7 @@ async fn a_queue_is_no_deeper_than_allowed() {
     let at_work = bench.ask("alone", "").await;
     bench.reaches(at_work, State::Running).await;
     let waits = bench.ask("alone", "").await;
-    let full = bench.submit("alone", crate::bench::asking("password=hunter2hunter2")).await.unwrap_err();
+    let full = bench.submit("alone", asking("password=hunter2hunter2")).await.unwrap_err();
     assert!(matches!(full, Error::QueueFull { waiting: 1, depth: 1 }), "{full:?}");
     bench.cancel(waits).await.unwrap();
     bench.ask("alone", "").await;
