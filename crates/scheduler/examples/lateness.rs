@@ -1,9 +1,8 @@
 //! How late runs are, from their time to the decision and to the start of the run, with 100,000 schedules of which 100 are due
-//! in the same instant every second; and what memory that takes.
+//! in the same instant every second; and what memory and processor time that takes.
 //!
 //! `cargo run --release -p scheduler --example lateness -- [SCHEDULES] [SECONDS] [SECONDS TO MAKE THEM]`; `BENCH_POSTGRES` for a
-//! database there.
-//! `examples/with_apscheduler.py` does the same with APScheduler.
+//! database there. `scripts/measure-lateness` runs it beside other schedulers and reads its last line.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement for whoever builds this")]
 
@@ -17,6 +16,7 @@ use model::schedule::{Draft, Source};
 use model::{Clock, UserId};
 use scheduler::when::When;
 use scheduler::{Options, Scheduler, Silent};
+use serde_json::json;
 use store::executions::Whose;
 use store::schedules::{self, New, Next};
 use store::{Durability, Location, Store};
@@ -25,12 +25,12 @@ use tokio_util::sync::CancellationToken;
 
 const A_SECOND: usize = 100;
 
-/// Notes when it was started.
-struct Noting(Mutex<Vec<Timestamp>>);
+/// Notes which was started, and when.
+struct Noting(Mutex<Vec<(usize, Timestamp)>>);
 
 impl Runner for Noting {
-    fn run<'a>(&'a self, _: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
-        self.0.lock().unwrap().push(Clock::system().now());
+    fn run<'a>(&'a self, run: &'a Run, desk: &'a Desk) -> BoxFuture<'a, Ended> {
+        self.0.lock().unwrap().push((run.request.input.parse().unwrap(), Clock::system().now()));
         desk.started(None);
         Box::pin(async { Ended::default() })
     }
@@ -81,23 +81,33 @@ async fn main() {
     let left = start.duration_since(clock.now());
     assert!(left > SignedDuration::ZERO, "they were not ready in time: {left}");
     tokio::time::sleep(Duration::try_from(left).unwrap() + Duration::from_millis(500)).await;
-    // What is noted from here on is of whole seconds.
-    noting.0.lock().unwrap().clear();
+    let before = cpu();
     tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
-    let started: Vec<_> = std::mem::take(&mut *noting.0.lock().unwrap());
-    println!("{:>8.1} MB at work, {:.1} MB at most", memory("VmRSS"), memory("VmHWM"));
+    let (cpu, resident, most) = (cpu() - before, memory("VmRSS"), memory("VmHWM"));
+    println!("{resident:>8.1} MB at work, {most:.1} MB at most, {:.1} % of a core", cpu / seconds as f64 * 100.0);
+    // So that the last ones may be late.
+    tokio::time::sleep(Duration::from_secs(1)).await;
     shutdown.cancel();
     work.await.unwrap();
+    // Those of the first second warm it up.
+    let counted = A_SECOND..(A_SECOND * (seconds + 1)).min(count);
     let mut decided = Vec::new();
     let mut reader = store.reader().await.unwrap();
-    for id in &ids[..(seconds * A_SECOND).min(ids.len())] {
+    for id in &ids[counted.clone()] {
         let page = schedules::history(&mut reader, Whose::Everyones, *id, None, 9).await.unwrap();
         decided.extend(page.rows.iter().map(|decision| decision.decided_at.duration_since(decision.due_at)));
     }
     drop(reader);
-    let started = started.iter().map(|time| SignedDuration::from_micros(time.as_microsecond().rem_euclid(1_000_000)));
+    let started = std::mem::take(&mut *noting.0.lock().unwrap());
+    let started = started.into_iter().filter(|(n, _)| counted.contains(n));
+    let started = started.map(|(n, time)| time.duration_since(due(start, n))).collect();
     say("seen", decided);
-    say("started", started.collect());
+    let [half, p99, last, runs] = say("started", started);
+    let figures = json!({
+        "schedules": count, "wanted": counted.len(), "runs": runs, "p50": half, "p99": p99, "max": last,
+        "memory": resident, "peak": most, "cpu": cpu / seconds as f64,
+    });
+    println!("{figures}");
     supervisor.stop().await;
 }
 
@@ -111,12 +121,13 @@ async fn fill(store: &Store, clock: &Clock, count: usize, start: Timestamp) -> V
         let job = store.write(move |conn| {
             Box::pin(async move {
                 for (n, id) in (chunk * 5000..).zip(ids) {
-                    let first = start + SignedDuration::from_secs(i64::try_from(n / A_SECOND).unwrap());
+                    let input = serde_json::Map::from_iter([("input".to_owned(), n.to_string().into())]);
                     let draft = Draft {
                         name: Some(format!("s{n}")),
                         agent_id: Some("a".into()),
                         every: Some(format!("{period}s")),
-                        start_at: Some(first.to_string()),
+                        start_at: Some(due(start, n).to_string()),
+                        input_parameters: Some(input),
                         ..Draft::default()
                     };
                     let settings = draft.check(&jiff::tz::TimeZone::UTC).unwrap();
@@ -133,12 +144,27 @@ async fn fill(store: &Store, clock: &Clock, count: usize, start: Timestamp) -> V
     ids
 }
 
-fn say(what: &str, mut late: Vec<SignedDuration>) {
+/// When this one is due for the first time.
+fn due(start: Timestamp, n: usize) -> Timestamp {
+    start + SignedDuration::from_secs(i64::try_from(n / A_SECOND).unwrap())
+}
+
+/// p50, p99 and the most in milliseconds, and how many there are.
+fn say(what: &str, mut late: Vec<SignedDuration>) -> [f64; 4] {
     late.sort();
-    let at =
-        |share: f64| late.get(((late.len() - 1) as f64 * share) as usize).map_or(0.0, |late| late.as_secs_f64() * 1e3);
+    let at = |share: f64| {
+        late.get((late.len().saturating_sub(1) as f64 * share) as usize).map_or(0.0, |late| late.as_secs_f64() * 1e3)
+    };
     let (half, most, last) = (at(0.5), at(0.99), at(1.0));
     println!("{what:>8}: {} runs, p50 {half:.1} ms, p99 {most:.1} ms, at most {last:.1} ms late", late.len());
+    [half, most, last, late.len() as f64]
+}
+
+/// User and system time so far, in seconds.
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
 }
 
 fn memory(what: &str) -> f64 {

@@ -37,6 +37,7 @@ pub(crate) struct Metrics {
     mcp_servers: Family<Service, Gauge>,
     executions_running: Gauge,
     executions: Family<Ending, Counter>,
+    schedule_decisions: Family<Decision, Counter>,
     reminders: Counter,
     deliveries: Family<Delivery, Counter>,
     waiting_writes: Gauge,
@@ -81,6 +82,11 @@ struct ModelTokens {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Ending {
     status: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Decision {
+    kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -165,6 +171,9 @@ impl Default for Metrics {
         registry.register("executions_running", "agents at work on this node", executions_running.clone());
         let executions = Family::<Ending, Counter>::default();
         registry.register("executions", "runs of agents that have ended on this node", executions.clone());
+        let schedule_decisions = Family::<Decision, Counter>::default();
+        let help = "what this node decided about times of schedules";
+        registry.register("schedule_decisions", help, schedule_decisions.clone());
         let reminders = Counter::default();
         registry.register("reminders_fired", "reminders and due tasks told of by this node", reminders.clone());
         let deliveries = Family::<Delivery, Counter>::default();
@@ -186,6 +195,7 @@ impl Default for Metrics {
             mcp_servers,
             executions_running,
             executions,
+            schedule_decisions,
             reminders,
             deliveries,
             waiting_writes,
@@ -245,6 +255,10 @@ pub(crate) async fn metrics(Given(app): Given<App>) -> Result<impl IntoResponse,
     metrics.executions_running.set(i64::try_from(app.supervisor().running()).unwrap_or(i64::MAX));
     for (status, count) in app.supervisor().ended() {
         let counter = metrics.executions.get_or_create(&Ending { status: status.as_str() });
+        counter.inc_by(count.saturating_sub(counter.get()));
+    }
+    for (kind, count) in app.scheduler().decided() {
+        let counter = metrics.schedule_decisions.get_or_create(&Decision { kind: kind.as_str() });
         counter.inc_by(count.saturating_sub(counter.get()));
     }
     metrics.reminders.inc_by(app.notifier().fired().saturating_sub(metrics.reminders.get()));

@@ -4,6 +4,7 @@
 //! it is told once, whoever dies meanwhile. Never in the middle of a turn, and what waits for a confirmation goes on
 //! waiting for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use assistant::{Report, still_pending};
@@ -27,12 +28,35 @@ const BATCH: i64 = 100;
 /// More than the transaction takes in which it is told.
 const TURN: Duration = Duration::from_secs(60);
 
+/// Is told where the telling of an end is; tests end the process there.
+pub type Witness = Arc<dyn Fn(Point) + Send + Sync>;
+
+/// Where the telling of an end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// It was seen that an execution has ended that is to be told of.
+    Seen,
+    /// Its row says that it was told, in a transaction that goes on.
+    Marked,
+    /// The notification is written, in a transaction that goes on.
+    Notified,
+    /// Everything is written, in a transaction that goes on.
+    Written,
+    /// The transaction is committed.
+    Committed,
+}
+
 /// Runs until the server stops.
 pub async fn run(app: App) {
+    run_before(app, Arc::new(|_| ())).await;
+}
+
+/// The same, before a witness.
+pub async fn run_before(app: App, witness: Witness) {
     let mut warned = false;
     loop {
         let ended = app.supervisor().next_end();
-        match tell_all(&app).await {
+        match tell_all(&app, &witness).await {
             Ok(()) => warned = false,
             Err(error) if !warned => {
                 warned = true;
@@ -50,12 +74,12 @@ pub async fn run(app: App) {
     }
 }
 
-async fn tell_all(app: &App) -> store::Result<()> {
+async fn tell_all(app: &App, witness: &Witness) -> store::Result<()> {
     loop {
         let ended = to_follow_up(&mut app.store().reader().await?, FollowUp::Chat, BATCH).await?;
         let (count, mut told) = (ended.len(), 0);
         for stored in ended {
-            told += usize::from(tell(app, stored).await?);
+            told += usize::from(tell(app, stored, witness).await?);
         }
         // Those in whose conversation somebody speaks have to wait.
         if told == 0 || i64::try_from(count) != Ok(BATCH) {
@@ -65,7 +89,8 @@ async fn tell_all(app: &App) -> store::Result<()> {
 }
 
 /// `false`: it has to wait.
-async fn tell(app: &App, stored: Stored) -> store::Result<bool> {
+async fn tell(app: &App, stored: Stored, witness: &Witness) -> store::Result<bool> {
+    witness(Point::Seen);
     let (execution, owner) = (stored.execution, stored.owner);
     let conversation: Option<Id> =
         execution.context.get("conversation_id").and_then(|id| id.as_str()).and_then(|id| id.parse().ok());
@@ -85,8 +110,12 @@ async fn tell(app: &App, stored: Stored) -> store::Result<bool> {
     let name = agent.map_or(execution.agent_id, |entry| entry.agent.name.clone());
     let report = Report::of(&name, result.status, &result.output, result.error.as_deref());
     let (clock, notifier) = (app.clock().clone(), app.notifier().clone());
-    let news = News { execution: execution.id, owner, conversation, report, clock, notifier };
-    app.store().write(move |conn| Box::pin(async move { news.write(conn).await })).await
+    let news = News { execution: execution.id, owner, conversation, report, clock, notifier, witness: witness.clone() };
+    let told = app.store().write(move |conn| Box::pin(async move { news.write(conn).await })).await?;
+    if told {
+        witness(Point::Committed);
+    }
+    Ok(told)
 }
 
 /// The end of one execution, to be told.
@@ -97,6 +126,7 @@ struct News {
     report: Report,
     clock: Clock,
     notifier: Notifier,
+    witness: Witness,
 }
 
 impl News {
@@ -110,7 +140,9 @@ impl News {
         }
         let first = followed_up(conn, self.execution).await?;
         if first {
+            (self.witness)(Point::Marked);
             self.notify(conn).await?;
+            (self.witness)(Point::Notified);
         }
         if let Some(id) = &self.conversation {
             if first {
@@ -118,6 +150,7 @@ impl News {
             }
             turns::give_back(conn, id, holder).await?;
         }
+        (self.witness)(Point::Written);
         Ok(true)
     }
 

@@ -4,6 +4,7 @@
 
 mod agent_run;
 mod dialogues;
+mod faults;
 mod guide;
 mod hostile;
 mod recurring;

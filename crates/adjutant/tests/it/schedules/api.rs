@@ -124,6 +124,33 @@ async fn it_can_be_run_at_once() {
 }
 
 #[tokio::test]
+async fn decisions_are_counted() {
+    // SCHED-2, OPS-2
+    let home = home().configured(AGENTS);
+    let server = home.serve();
+    let count = async |kind: &str| {
+        let metrics = server.get("/metrics").await.text().await.unwrap();
+        let line = format!("adjutant_schedule_decisions_total{{kind=\"{kind}\"}} ");
+        let count = metrics.lines().find_map(|text| text.strip_prefix(&line));
+        count.unwrap_or_else(|| panic!("{line} is missing in\n{metrics}")).parse::<usize>().unwrap()
+    };
+    for kind in ["fired", "caught_up", "skipped", "missed", "paused", "refused", "queued", "run"] {
+        assert_eq!(count(kind).await, 0, "{kind} is there from the start");
+    }
+    let draft = json!({"name": "busy", "agent_id": "sh", "every": "1s", "input_parameters": {"input": "sleep 60"}});
+    let schedule = make(&server, &draft).await;
+    let two = |body: &Value| body["decisions"].as_array().unwrap().len() > 1;
+    until(&server, &path(&schedule, "/history"), "skipped", two).await;
+    send(&server, None, Method::POST, &path(&schedule, "/pause"), None).await;
+    let history = get(&server, &path(&schedule, "/history")).await;
+    let skipped = history["decisions"].as_array().unwrap().iter().filter(|d| d["kind"] == "skipped").count();
+    assert!(skipped > 0, "{history}");
+    send(&server, None, Method::POST, &path(&schedule, "/run"), None).await;
+    assert_eq!((count("fired").await, count("skipped").await, count("run").await), (1, skipped, 1));
+    assert_eq!((count("missed").await, count("refused").await), (0, 0));
+}
+
+#[tokio::test]
 async fn what_is_wrong_is_named() {
     let home = home().configured(AGENTS);
     let server = home.serve();

@@ -1,10 +1,11 @@
-"""What examples/lateness.rs measures, with APScheduler: python with_apscheduler.py [SCHEDULES] [SECONDS] [memory|sqlite]
+"""What crates/scheduler/examples/lateness.rs measures, with APScheduler: with_apscheduler.py SCHEDULES SECONDS [memory|sqlite]
 
-Needs `pip install APScheduler==3.11.3 SQLAlchemy==2.1.8`. The jobs of `memory` are lost with the process; those of `sqlite` are
-kept, as ours are. A job only notes when it was started: nothing is put into a queue, nothing is written down.
+The jobs of `memory` are lost with the process; those of `sqlite` are kept, as ours are. A job only notes when it was started:
+nothing is put into a queue, nothing is written down. `scripts/measure-lateness` runs it and reads its last line.
 """
 
 import datetime
+import json
 import sys
 import tempfile
 import time
@@ -17,8 +18,8 @@ A_SECOND = 100
 started = []
 
 
-def note():
-    started.append(time.time())
+def note(n):
+    started.append((n, time.time()))
 
 
 def memory(what):
@@ -27,8 +28,7 @@ def memory(what):
 
 
 def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    seconds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
+    count, seconds = int(sys.argv[1]), int(sys.argv[2])
     kind = sys.argv[3] if len(sys.argv) > 3 else "memory"
     if kind == "sqlite":
         from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
@@ -50,19 +50,23 @@ def main():
     scheduler.start(paused=True)
     for n in range(count):
         first = datetime.datetime.fromtimestamp(start + n // A_SECOND, datetime.timezone.utc)
-        scheduler.add_job(note, "interval", seconds=period, start_date=first)
+        scheduler.add_job(note, "interval", args=[n], seconds=period, start_date=first)
     print(f"{memory('VmRSS'):8.1f} MB with {count} jobs ({kind}), made in {time.time() - began:.1f} s")
     if time.time() > start:
         sys.exit("they were not ready in time")
     scheduler.resume()
     time.sleep(start + 0.5 - time.time())
-    started.clear()
+    before = time.process_time()
     time.sleep(seconds)
-    late = sorted((at % 1) * 1000 for at in list(started))
-    print(f"{memory('VmRSS'):8.1f} MB at work, {memory('VmHWM'):.1f} MB at most")
-    wanted = seconds * A_SECOND
-    at = lambda share: late[int((len(late) - 1) * share)]
-    print(f" started: {len(late)} runs of {wanted}, p50 {at(0.5):.1f} ms, p99 {at(0.99):.1f} ms, at most {at(1):.1f} ms late")
+    cpu, resident, most = time.process_time() - before, memory("VmRSS"), memory("VmHWM")
+    # So that the last ones may be late.
+    time.sleep(1)
+    # Those of the first second warm it up.
+    counted = range(A_SECOND, min(A_SECOND * (seconds + 1), count))
+    late = sorted((at - start - n // A_SECOND) * 1000 for n, at in list(started) if n in counted)
+    at = lambda share: late[int((len(late) - 1) * share)] if late else 0
+    figures = {"p50": at(0.5), "p99": at(0.99), "max": at(1), "memory": resident, "peak": most, "cpu": cpu / seconds}
+    print(json.dumps({"schedules": count, "wanted": len(counted), "runs": len(late), **figures}), flush=True)
     scheduler.shutdown(wait=False)
 
 
