@@ -1,9 +1,11 @@
 //! What a conversation costs besides the model: new conversations over `/chat/stream` with a scripted model of OpenAI's
 //! wire that answers at once, each of them one message, one call that adds a task, and one answer, durable before `done`.
-//! At 1, 16, 64 and 256 connections; then the memory of a thousand streams that wait for a slow model. Program, model and
-//! clients are three processes. Prints, judges nothing.
+//! At 1, 16, 64 and 256 connections; then in turn with a stack of FastAPI, openai-agents and FastMCP, where that is
+//! installed; then the memory of a thousand streams that wait for a slow model. Program, model and clients are three
+//! processes. Prints, judges nothing.
 //!
-//! `cargo bench -p adjutant --bench models [-- --seconds 5] [--program PATH]`
+//! `cargo bench -p adjutant --bench models [-- --seconds 5] [--program PATH]`; for the other stack before that
+//! `scripts/chat-peer/setup target/chat-peer` and `export ADJUTANT_TEST_CHAT_PEER=$PWD/target/chat-peer`
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
 
@@ -21,6 +23,7 @@ use tokio::net::TcpStream;
 const CONCURRENT: [usize; 4] = [1, 16, 64, 256];
 const OPEN: usize = 1000;
 const WARM_UP: Duration = Duration::from_secs(1);
+const ROUNDS: usize = 3;
 /// How long the slow model waits: longer than anything here takes.
 const PAUSE_MS: &str = "600000";
 
@@ -50,6 +53,10 @@ async fn main() {
         );
     }
     println!("memory after {number} chats: {:.1} MB", server.process.memory() / 1e6);
+    match std::env::var_os("ADJUTANT_TEST_CHAT_PEER") {
+        Some(dir) => compare(&server.process, Path::new(&dir), &model.address, seconds, &mut number).await,
+        None => println!("the other stack is not installed: scripts/chat-peer/setup DIR, ADJUTANT_TEST_CHAT_PEER=DIR"),
+    }
     drop((server, model));
 
     let mut command = Command::new(&llm);
@@ -85,11 +92,14 @@ impl Process {
         Self { child, address }
     }
 
-    /// User and system time, in seconds.
+    /// User and system time of the program and of those that it started, in seconds.
     fn cpu(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
-        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        let all: Vec<_> = std::fs::read_dir("/proc").unwrap().filter_map(|entry| times(&entry.ok()?.path())).collect();
+        let (mut family, mut ticks) = (vec![u64::from(self.child.id())], 0);
+        while let Some(id) = family.pop() {
+            ticks += all.iter().find(|(own, ..)| *own == id).map_or(0, |(.., ticks)| *ticks);
+            family.extend(all.iter().filter(|(_, parent, _)| *parent == id).map(|(own, ..)| *own));
+        }
         ticks as f64 / 100.0
     }
 
@@ -108,6 +118,15 @@ impl Drop for Process {
     }
 }
 
+/// A process, its parent, and its time in ticks.
+fn times(process: &Path) -> Option<(u64, u64, u64)> {
+    let id = process.file_name()?.to_str()?.parse().ok()?;
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |index: usize| fields[index].parse::<u64>().ok();
+    Some((id, field(1)?, field(11)? + field(12)?))
+}
+
 struct Server {
     process: Process,
     _home: Home,
@@ -124,6 +143,39 @@ fn serve(program: &str, model: &str) -> Server {
     let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
     command.stderr(log);
     Server { process: Process::start(command, ""), _home: home }
+}
+
+/// The other stack with the same model and the same clients, in turn with ours: what else the machine does, it does to both.
+async fn compare(ours: &Process, installed: &Path, model: &str, seconds: u64, number: &mut usize) {
+    let (dir, connections) = (tempfile::tempdir().unwrap(), CONCURRENT[1]);
+    let mut command = Command::new(installed.join("bin/python"));
+    command
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/chat-peer/app.py"))
+        .arg(dir.path())
+        .env_clear()
+        .env("PATH", std::env::var("PATH").unwrap_or_default())
+        .env("OPENAI_API_KEY", "sk-of-nobody")
+        .env("OPENAI_BASE_URL", format!("http://{model}/v1"));
+    let peer = Process::start(command, "");
+    // Its first chats cost more.
+    load(&peer.address, connections, 3 * WARM_UP, number).await;
+    let mut measured = [("adjutant", ours, Vec::new()), ("the other stack", &peer, Vec::new())];
+    for _ in 0..ROUNDS {
+        for (_, process, rounds) in &mut measured {
+            let cpu = process.cpu();
+            let (rate, times) = load(&process.address, connections, Duration::from_secs(seconds), number).await;
+            rounds.push((rate, (process.cpu() - cpu) / times.len() as f64 * 1e3));
+        }
+    }
+    let [ours, peers] = measured.map(|(name, _, mut rounds)| {
+        rounds.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (rate, cpu) = rounds[ROUNDS / 2];
+        println!(
+            "{connections:>3} at once in turn, {name}: {rate:.1} chats/s, CPU a chat {cpu:.2} ms, median of {ROUNDS}"
+        );
+        (rate, cpu)
+    });
+    println!("{:.1} times as many chats, {:.1} times less CPU", ours.0 / peers.0, peers.1 / ours.1);
 }
 
 /// Chats one after the other on so many connections, for so long.
