@@ -5,7 +5,7 @@
 //! processes. Prints, judges nothing.
 //!
 //! `cargo bench -p adjutant --bench models [-- --seconds 5] [--program PATH]`; for the other stack before that
-//! `scripts/chat-peer/setup target/chat-peer` and `export ADJUTANT_TEST_CHAT_PEER=$PWD/target/chat-peer`
+//! `scripts/python-peer chat-peer target/chat-peer` and `export ADJUTANT_TEST_CHAT_PEER=$PWD/target/chat-peer`
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that cannot run has failed; it prints")]
 
@@ -55,7 +55,9 @@ async fn main() {
     println!("memory after {number} chats: {:.1} MB", server.process.memory() / 1e6);
     match std::env::var_os("ADJUTANT_TEST_CHAT_PEER") {
         Some(dir) => compare(&server.process, Path::new(&dir), &model.address, seconds, &mut number).await,
-        None => println!("the other stack is not installed: scripts/chat-peer/setup DIR, ADJUTANT_TEST_CHAT_PEER=DIR"),
+        None => {
+            println!("the other stack is not installed: scripts/python-peer chat-peer DIR, ADJUTANT_TEST_CHAT_PEER=DIR")
+        }
     }
     drop((server, model));
 

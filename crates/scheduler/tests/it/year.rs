@@ -148,8 +148,8 @@ fn random(count: usize, often: bool, most: usize) -> Vec<(String, &'static str)>
 fn peer(schedules: &[(String, &str)]) -> Vec<Vec<i64>> {
     let dir = std::env::var("ADJUTANT_TEST_CRON_PEER").unwrap_or_else(|_| {
         panic!(
-            "ADJUTANT_TEST_CRON_PEER is not set: run the tests with scripts/check, or scripts/cron-peer/setup \
-             target/cron-peer and set it to the whole path of target/cron-peer"
+            "ADJUTANT_TEST_CRON_PEER is not set: run the tests with scripts/check, or scripts/python-peer \
+             cron-peer target/cron-peer and set it to the whole path of target/cron-peer"
         )
     });
     let (from, until) = span();

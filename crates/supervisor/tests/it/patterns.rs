@@ -187,3 +187,41 @@ async fn the_agent_client_protocol_is_spoken() {
     assert_eq!(cancelled.output, "waiting, told to stop");
     bench.stop().await;
 }
+
+/// What the official SDK of the protocol makes of us, in Python.
+fn of_the_sdk(id: &str, more: Value) -> Value {
+    let dir = std::env::var("ADJUTANT_TEST_ACP_PEER").unwrap_or_else(|_| {
+        panic!(
+            "ADJUTANT_TEST_ACP_PEER is not set: run the tests with scripts/check, or scripts/python-peer acp-peer \
+             target/acp-peer and set it to the whole path of target/acp-peer"
+        )
+    });
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/acp-peer/agent.py");
+    let mut agent = json!({"id": id, "executable_path": format!("{dir}/bin/python"), "args": [script],
+        "agent_type": "json-rpc", "grace": 5});
+    agent.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    agent
+}
+
+// SUP-2, SUP-7
+#[tokio::test]
+async fn an_agent_of_the_official_sdk_is_spoken_with() {
+    let bench = Setting::new(json!([
+        of_the_sdk("allowed", json!({"permissions": "allow"})),
+        of_the_sdk("denied", json!({"permissions": "read"})),
+    ]))
+    .work()
+    .await;
+    let result = bench.run("allowed", "hello").await;
+    assert_eq!(succeeded(&result), "prompt 1: you said y to hello");
+    let aside = bench.output(result.id, "stderr").await;
+    assert!(aside.contains("hm\n") && aside.contains("allowed edit: edit x"), "{aside}");
+    assert_eq!(succeeded(&bench.run("denied", "hello").await), "prompt 1: you said n to hello");
+
+    let id = bench.ask("allowed", "wait").await;
+    crate::bench::until("it waits", async || bench.output(id, "stdout").await.contains("waiting")).await;
+    bench.cancel(id).await.unwrap();
+    let cancelled = bench.result(id).await;
+    assert_eq!((cancelled.status, cancelled.output.as_str()), (Status::Cancelled, "waiting, told to stop"));
+    bench.stop().await;
+}
