@@ -1,0 +1,401 @@
+//! What is said in 1.x comes back from protobuf as it was, as far as the package can say it.
+
+use std::any::type_name;
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use prost::Message;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{v1, v03, values};
+use crate::types;
+
+/// Texts that begin with this may be any other.
+const FREE: char = '~';
+
+/// What is drawn from a list of random bytes.
+struct Dice<'a>(std::slice::Iter<'a, u8>);
+
+impl Dice<'_> {
+    fn roll(&mut self) -> u8 {
+        self.0.next().copied().unwrap_or_default()
+    }
+}
+
+/// Something like `full`, with any of its optional fields left out, lists shortened, and texts replaced.
+fn drawn<T: Serialize + DeserializeOwned>(full: &Value, dice: &[u8]) -> T {
+    let mut dice = Dice(dice.iter());
+    let mut value = full.clone();
+    for (place, is_optional) in &*optional::<T>(full) {
+        let change = dice.roll();
+        if *is_optional && change.is_multiple_of(3) {
+            remove(&mut value, place);
+        } else if let Some(text @ Value::String(_)) = value.pointer_mut(place)
+            && text.as_str().is_some_and(|text| text.starts_with(FREE))
+        {
+            *text = format!("{}{change}ü", dice.roll()).into();
+        }
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+type Places = Arc<Vec<(String, bool)>>;
+
+/// Every place in a value from the last to the first, and whether it may be left out. To find out takes long.
+fn optional<T: DeserializeOwned>(full: &Value) -> Places {
+    static KNOWN: LazyLock<Mutex<HashMap<String, Places>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap();
+    let found = || {
+        let may_go = |place: &String| {
+            let mut without = full.clone();
+            remove(&mut without, place);
+            serde_json::from_value::<T>(without).is_ok()
+        };
+        places(full, String::new()).into_iter().rev().map(|place| (place.clone(), may_go(&place))).collect()
+    };
+    known.entry(format!("{} {full}", type_name::<T>())).or_insert_with(|| Arc::new(found())).clone()
+}
+
+fn places(value: &Value, at: String) -> Vec<String> {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (format!("{at}/{name}"), value)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(n, value)| (format!("{at}/{n}"), value)).collect(),
+        _ => Vec::new(),
+    };
+    inner.into_iter().flat_map(|(at, value)| [vec![at.clone()], places(value, at)].concat()).collect()
+}
+
+fn remove(value: &mut Value, place: &str) {
+    let Some((outer, name)) = place.rsplit_once('/') else { return };
+    match value.pointer_mut(outer) {
+        Some(Value::Object(fields)) => drop(fields.shift_remove(name)),
+        Some(Value::Array(items)) => {
+            drop(name.parse().ok().filter(|n| *n < items.len()).map(|n: usize| items.remove(n)))
+        }
+        _ => {}
+    }
+}
+
+/// The way there and back, over the bytes.
+fn travels<P, T>(said: &T) -> Result<T, TestCaseError>
+where
+    P: Message + Debug + Default + PartialEq + From<T> + TryInto<T, Error: Debug>,
+    T: Clone,
+{
+    let message = P::from(said.clone());
+    let bytes = message.encode_to_vec();
+    let read = P::decode(bytes.as_slice()).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    prop_assert_eq!(&read, &message);
+    read.try_into().map_err(|error| TestCaseError::fail(format!("{error:?}")))
+}
+
+/// Empty lists cannot be told from none; what is drawn may have them.
+fn tidy<T: Serialize + DeserializeOwned>(value: T) -> T {
+    fn tidied(value: Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let optional = [
+                    "artifacts",
+                    "history",
+                    "extensions",
+                    "referenceTaskIds",
+                    "acceptedOutputModes",
+                    "signatures",
+                    "examples",
+                    "inputModes",
+                    "outputModes",
+                    "securityRequirements",
+                ];
+                let is_kept = |(name, value): &(String, Value)| {
+                    !(optional.contains(&name.as_str()) && value.as_array().is_some_and(Vec::is_empty)
+                        || name == "securitySchemes" && value.as_object().is_some_and(serde_json::Map::is_empty))
+                };
+                let fields = fields.into_iter().filter(is_kept);
+                Value::Object(fields.map(|(name, value)| (name, tidied(value))).collect())
+            }
+            Value::Array(items) => Value::Array(items.into_iter().map(tidied).collect()),
+            other => other,
+        }
+    }
+    serde_json::from_value(tidied(serde_json::to_value(value).unwrap())).unwrap()
+}
+
+fn message(is_v03: bool) -> Value {
+    let mut text = json!({"text": "~hello", "metadata": {"~a": "~b"}});
+    let mut message = json!({
+        "messageId": "~m", "contextId": "~c", "taskId": "~t", "role": "ROLE_USER",
+        "metadata": {"deep": {"list": [1, 2.5, null, true, "x", {"y": []}]}}, "extensions": ["~e1", "~e2"],
+    });
+    if !is_v03 {
+        text["filename"] = json!("~f");
+        text["mediaType"] = json!("~text/plain");
+        message["referenceTaskIds"] = json!(["~r1", "~r2"]);
+    }
+    message["parts"] = json!([
+        text,
+        {"raw": "AAECAwT/", "filename": "~f", "mediaType": "~image/png", "metadata": {}},
+        {"raw": "aGVsbG8="},
+        {"url": "~http://x", "filename": "~f2", "mediaType": "~a/b"},
+        {"data": {"k": [1, {"z": null}]}, "metadata": {"m": 1}},
+        {"data": [1, "two"], "metadata": {"m": -7}},
+        {"data": "three"},
+        {"data": null},
+    ]);
+    message
+}
+
+fn artifact(is_v03: bool) -> Value {
+    json!({"artifactId": "~a", "name": "~n", "description": "~d", "parts": message(is_v03)["parts"],
+        "metadata": {"x": 1.25}, "extensions": ["~e"]})
+}
+
+fn status(state: &str, is_v03: bool) -> Value {
+    json!({"state": state, "message": message(is_v03), "timestamp": "2026-11-16T01:02:03.000456789Z"})
+}
+
+fn task(state: &str, is_v03: bool) -> Value {
+    json!({"id": "~t", "contextId": "~c", "status": status(state, is_v03), "history": [message(is_v03)],
+        "artifacts": [artifact(is_v03), artifact(is_v03)], "metadata": {"x": {}}})
+}
+
+const STATES: [&str; 9] = [
+    "TASK_STATE_UNSPECIFIED",
+    "TASK_STATE_SUBMITTED",
+    "TASK_STATE_WORKING",
+    "TASK_STATE_COMPLETED",
+    "TASK_STATE_FAILED",
+    "TASK_STATE_CANCELED",
+    "TASK_STATE_INPUT_REQUIRED",
+    "TASK_STATE_REJECTED",
+    "TASK_STATE_AUTH_REQUIRED",
+];
+
+fn updates(state: &str, is_v03: bool) -> [Value; 4] {
+    [
+        json!({"task": task(state, is_v03)}),
+        json!({"message": message(is_v03)}),
+        json!({"statusUpdate": {"taskId": "~t", "contextId": "~c", "status": status(state, is_v03), "metadata": {}}}),
+        json!({"artifactUpdate": {"taskId": "~t", "contextId": "~c", "artifact": artifact(is_v03), "append": true,
+            "lastChunk": true, "metadata": {"m": false}}}),
+    ]
+}
+
+fn push() -> Value {
+    json!({"url": "~http://y", "id": "~p", "taskId": "~t", "token": "~k",
+        "authentication": {"scheme": "~Bearer", "credentials": "~s"}})
+}
+
+fn send(is_v03: bool) -> Value {
+    let mut push = push();
+    if is_v03 {
+        push.as_object_mut().unwrap().shift_remove("taskId");
+    }
+    let mut send = json!({"message": message(is_v03), "metadata": {"q": 1}, "configuration": {
+        "acceptedOutputModes": ["~a/b", "~c/d"], "historyLength": 3, "returnImmediately": true,
+        "taskPushNotificationConfig": push}});
+    if !is_v03 {
+        send["tenant"] = json!("~x");
+    }
+    send
+}
+
+fn card(is_v03: bool) -> Value {
+    let version = if is_v03 { "0.3" } else { "~1.0" };
+    let mut first = json!({"url": "~http://u", "protocolBinding": "~JSONRPC", "protocolVersion": version});
+    if !is_v03 {
+        first["tenant"] = json!("~t");
+    }
+    let scopes = json!({"~s": "~what"});
+    let oauth = |flows: Value| json!({"oauth2SecurityScheme": {"flows": flows, "description": "~d", "oauth2MetadataUrl": "~m"}});
+    json!({
+        "name": "~n", "description": "~d", "version": "~v",
+        "supportedInterfaces": [first, {"url": "~http://w", "protocolBinding": "~GRPC", "protocolVersion": version}],
+        "capabilities": {"streaming": true, "pushNotifications": true, "extendedAgentCard": true,
+            "extensions": [{"uri": "~u", "description": "~d", "required": true, "params": {"p": [1]}}]},
+        "defaultInputModes": ["~a/b"], "defaultOutputModes": ["~c/d", "~e/f"],
+        "skills": [{"id": "~i", "name": "~n", "description": "~d", "tags": ["~t"], "examples": ["~e"],
+            "inputModes": ["~i"], "outputModes": ["~o"], "securityRequirements": [{"schemes": {"k": {"list": ["~s"]}}}]}],
+        "provider": {"organization": "~o", "url": "~u"}, "documentationUrl": "~du", "iconUrl": "~iu",
+        "securitySchemes": {
+            "key": {"apiKeySecurityScheme": {"location": "~header", "name": "~X", "description": "~d"}},
+            "http": {"httpAuthSecurityScheme": {"scheme": "~bearer", "description": "~d", "bearerFormat": "~JWT"}},
+            "code": oauth(json!({"authorizationCode": {"authorizationUrl": "~a", "tokenUrl": "~t", "scopes": scopes,
+                "refreshUrl": "~r", "pkceRequired": true}})),
+            "client": oauth(json!({"clientCredentials": {"tokenUrl": "~t", "scopes": scopes, "refreshUrl": "~r"}})),
+            "device": oauth(json!({"deviceCode": {"deviceAuthorizationUrl": "~a", "tokenUrl": "~t", "scopes": scopes,
+                "refreshUrl": "~r"}})),
+            "implicit": oauth(json!({"implicit": {"authorizationUrl": "~a", "scopes": scopes, "refreshUrl": "~r"}})),
+            "password": oauth(json!({"password": {"tokenUrl": "~t", "scopes": scopes, "refreshUrl": "~r"}})),
+            "open": {"openIdConnectSecurityScheme": {"openIdConnectUrl": "~o", "description": "~d"}},
+            "tls": {"mtlsSecurityScheme": {"description": "~d"}},
+        },
+        "securityRequirements": [{"schemes": {"key": {"list": []}, "code": {"list": ["~s"]}}}, {"schemes": {}}],
+        "signatures": [{"protected": "~p", "signature": "~s", "header": {"kid": "k"}}],
+    })
+}
+
+fn dice() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 0..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn what_happens_to_a_task_comes_back_from_both_packages(dice in dice(), which in 0_usize..4, state in 0_usize..9) {
+        // A2A-1
+        let said: types::StreamResponse = tidy(drawn(&updates(STATES[state], false)[which], &dice));
+        prop_assert_eq!(&travels::<v1::StreamResponse, _>(&said)?, &said);
+        let said: types::StreamResponse = tidy(drawn(&updates(STATES[state], true)[which], &dice));
+        let back = travels::<v03::StreamResponse, _>(&said)?;
+        if let types::StreamResponse::StatusUpdate(event) = &back {
+            use types::TaskState::{Submitted, Unspecified, Working};
+            let v03::StreamResponse { payload: Some(v03::Update::Status(sent)) } = said.clone().into() else { panic!() };
+            prop_assert_eq!(sent.r#final, !matches!(event.status.state, Unspecified | Submitted | Working));
+        }
+        prop_assert_eq!(back, said);
+    }
+
+    #[test]
+    fn answers_come_back_from_both_packages(dice in dice(), which in 0_usize..2) {
+        let said: types::SendMessageResponse = tidy(drawn(&updates(STATES[3], false)[which], &dice));
+        prop_assert_eq!(&travels::<v1::SendMessageResponse, _>(&said)?, &said);
+        let said: types::SendMessageResponse = tidy(drawn(&updates(STATES[3], true)[which], &dice));
+        prop_assert_eq!(&travels::<v03::SendMessageResponse, _>(&said)?, &said);
+        let tasks = json!({"tasks": [task(STATES[2], false), task(STATES[8], false)], "nextPageToken": "~n",
+            "pageSize": 7, "totalSize": 8});
+        let said: types::ListTasksResponse = tidy(drawn(&tasks, &dice));
+        prop_assert_eq!(&travels::<v1::ListTasksResponse, _>(&said)?, &said);
+        let configs = json!({"configs": [push(), push()], "nextPageToken": "~n"});
+        let mut said: types::ListTaskPushNotificationConfigsResponse = drawn(&configs, &dice);
+        prop_assert_eq!(&travels::<v1::ListTaskPushNotificationConfigsResponse, _>(&said)?, &said);
+        for config in &mut said.configs {
+            // Here they have a name.
+            config.id.get_or_insert_with(|| "p".to_owned());
+            config.task_id = "t".to_owned();
+        }
+        prop_assert_eq!(&travels::<v03::ListTaskPushNotificationConfigResponse, _>(&said)?, &said);
+    }
+
+    #[test]
+    fn requests_come_back_from_lf_a2a_v1(dice in dice()) {
+        let said: types::SendMessageRequest = tidy(drawn(&send(false), &dice));
+        prop_assert_eq!(&travels::<v1::SendMessageRequest, _>(&said)?, &said);
+        let said: types::GetTaskRequest = drawn(&json!({"id": "~i", "historyLength": 0, "tenant": "~t"}), &dice);
+        prop_assert_eq!(&travels::<v1::GetTaskRequest, _>(&said)?, &said);
+        let full = json!({"contextId": "~c", "status": "TASK_STATE_FAILED", "pageSize": 0, "pageToken": "~p",
+            "historyLength": 4, "statusTimestampAfter": "0001-01-01T00:00:00Z", "includeArtifacts": false, "tenant": "~t"});
+        let said: types::ListTasksRequest = drawn(&full, &dice);
+        prop_assert_eq!(&travels::<v1::ListTasksRequest, _>(&said)?, &said);
+        let said: types::CancelTaskRequest = drawn(&json!({"id": "~i", "metadata": {"a": 1}, "tenant": "~t"}), &dice);
+        prop_assert_eq!(&travels::<v1::CancelTaskRequest, _>(&said)?, &said);
+        let said: types::SubscribeToTaskRequest = drawn(&json!({"id": "~i", "tenant": "~t"}), &dice);
+        prop_assert_eq!(&travels::<v1::SubscribeToTaskRequest, _>(&said)?, &said);
+        let one = json!({"taskId": "~i", "id": "~p", "tenant": "~t"});
+        let said: types::GetTaskPushNotificationConfigRequest = drawn(&one, &dice);
+        prop_assert_eq!(&travels::<v1::GetTaskPushNotificationConfigRequest, _>(&said)?, &said);
+        let said: types::DeleteTaskPushNotificationConfigRequest = drawn(&one, &dice);
+        prop_assert_eq!(&travels::<v1::DeleteTaskPushNotificationConfigRequest, _>(&said)?, &said);
+        let many = json!({"taskId": "~i", "pageSize": 3, "pageToken": "~p", "tenant": "~t"});
+        let said: types::ListTaskPushNotificationConfigsRequest = drawn(&many, &dice);
+        prop_assert_eq!(&travels::<v1::ListTaskPushNotificationConfigsRequest, _>(&said)?, &said);
+        let said: types::GetExtendedAgentCardRequest = drawn(&json!({"tenant": "~t"}), &dice);
+        prop_assert_eq!(&travels::<v1::GetExtendedAgentCardRequest, _>(&said)?, &said);
+    }
+
+    #[test]
+    fn requests_come_back_from_a2a_v1(dice in dice()) {
+        let mut said: types::SendMessageRequest = tidy(drawn(&send(true), &dice));
+        // Nothing said of how to answer is said there: wait for the end.
+        let nothing = json!({});
+        said.configuration.get_or_insert_with(|| serde_json::from_value(nothing).unwrap());
+        prop_assert_eq!(&travels::<v03::SendMessageRequest, _>(&said)?, &said);
+        let said: types::GetTaskRequest = drawn(&json!({"id": "~i", "historyLength": 2}), &dice);
+        prop_assert_eq!(&travels::<v03::GetTaskRequest, _>(&said)?, &said);
+        let said: types::CancelTaskRequest = drawn(&json!({"id": "~i"}), &dice);
+        prop_assert_eq!(&travels::<v03::CancelTaskRequest, _>(&said)?, &said);
+        let said: types::SubscribeToTaskRequest = drawn(&json!({"id": "~i"}), &dice);
+        prop_assert_eq!(&travels::<v03::TaskSubscriptionRequest, _>(&said)?, &said);
+        let one = json!({"taskId": "~i", "id": "~p"});
+        let said: types::GetTaskPushNotificationConfigRequest = drawn(&one, &dice);
+        prop_assert_eq!(&travels::<v03::GetTaskPushNotificationConfigRequest, _>(&said)?, &said);
+        let said: types::DeleteTaskPushNotificationConfigRequest = drawn(&one, &dice);
+        prop_assert_eq!(&travels::<v03::DeleteTaskPushNotificationConfigRequest, _>(&said)?, &said);
+        let many = json!({"taskId": "~i", "pageSize": 3, "pageToken": "~p"});
+        let said: types::ListTaskPushNotificationConfigsRequest = drawn(&many, &dice);
+        prop_assert_eq!(&travels::<v03::ListTaskPushNotificationConfigRequest, _>(&said)?, &said);
+        let mut said: types::TaskPushNotificationConfig = drawn(&push(), &dice);
+        said.task_id = "t".to_owned();
+        prop_assert_eq!(&travels::<v03::CreateTaskPushNotificationConfigRequest, _>(&said)?, &said);
+    }
+
+    #[test]
+    fn cards_come_back_from_both_packages(dice in dice()) {
+        // A2A-1
+        let said: types::AgentCard = tidy(drawn(&card(false), &dice));
+        prop_assert_eq!(&travels::<v1::AgentCard, _>(&said)?, &said);
+        let mut said: types::AgentCard = tidy(drawn(&card(true), &dice));
+        if said.supported_interfaces.is_empty() {
+            said.supported_interfaces.push(serde_json::from_value(card(true)["supportedInterfaces"][0].clone()).unwrap());
+        }
+        prop_assert_eq!(&travels::<v03::AgentCard, _>(&said)?, &said);
+    }
+
+    #[test]
+    fn any_number_that_json_knows_comes_back(number in any::<f64>(), whole in -(1_i64 << 53) + 1..1 << 53) {
+        for value in [json!(whole), json!(number)] {
+            let back = values::to_json(values::from_json(value.clone()), "data").unwrap();
+            // A whole float comes back as an integer, which is the same number.
+            prop_assert_eq!(back.as_f64(), value.as_f64());
+        }
+        prop_assert_eq!(values::to_json(values::from_json(json!(whole)), "data").unwrap(), json!(whole));
+    }
+
+    #[test]
+    fn whatever_the_bytes_are_nothing_breaks(bytes in vec(any::<u8>(), 0..200), whole in 0_usize..200) {
+        // Bytes that are nearly a message, and bytes that are none.
+        let full = v1::SendMessageRequest::from(drawn::<types::SendMessageRequest>(&send(false), &[]));
+        let mut near = full.encode_to_vec();
+        let at = whole % near.len();
+        near.splice(at..(at + bytes.len() % 4).min(near.len()), bytes.iter().copied().take(3));
+        for bytes in [&bytes, &near] {
+            let _ = v1::SendMessageRequest::decode(bytes.as_slice()).map(types::SendMessageRequest::try_from);
+            let _ = v1::StreamResponse::decode(bytes.as_slice()).map(types::StreamResponse::try_from);
+            let _ = v1::AgentCard::decode(bytes.as_slice()).map(types::AgentCard::try_from);
+            let _ = v03::SendMessageRequest::decode(bytes.as_slice()).map(types::SendMessageRequest::try_from);
+            let _ = v03::StreamResponse::decode(bytes.as_slice()).map(types::StreamResponse::try_from);
+            let _ = v03::AgentCard::decode(bytes.as_slice()).map(types::AgentCard::try_from);
+        }
+    }
+}
+
+#[test]
+fn what_json_cannot_say_is_named() {
+    // A2A-1
+    let part = |content| v1::Part { content, ..Default::default() };
+    let request = |parts: Vec<v1::Part>| v1::SendMessageRequest {
+        message: Some(v1::Message { parts, role: 1, ..Default::default() }),
+        ..Default::default()
+    };
+    let nan = prost_types::Value::from(f64::NAN);
+    let field = |request: v1::SendMessageRequest| types::SendMessageRequest::try_from(request).unwrap_err().violations;
+    assert_eq!(
+        field(request(vec![part(Some(v1::Content::Text(String::new()))), part(None)]))[0].0,
+        "message.parts[1].content"
+    );
+    assert_eq!(field(request(vec![part(Some(v1::Content::Data(nan)))]))[0].0, "message.parts[0].data");
+    assert_eq!(field(v1::SendMessageRequest::default())[0].0, "message");
+    let mut message = request(Vec::new());
+    message.message.as_mut().unwrap().role = 9;
+    assert_eq!(field(message)[0].0, "message.role");
+    let late = v1::ListTasksRequest {
+        status_timestamp_after: Some(prost_types::Timestamp { seconds: i64::MAX, nanos: 0 }),
+        ..Default::default()
+    };
+    assert_eq!(types::ListTasksRequest::try_from(late).unwrap_err().violations[0].0, "statusTimestampAfter");
+}

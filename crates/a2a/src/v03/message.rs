@@ -1,0 +1,228 @@
+//! Messages and what they are made of.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Metadata, all, into_all, tag};
+use crate::{Error, bytes64, types};
+
+tag!(MessageTag, "message");
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    #[serde(default)]
+    pub kind: MessageTag,
+    pub message_id: String,
+    pub role: Role,
+    pub parts: Vec<Part>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_task_ids: Option<Vec<String>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Agent,
+    User,
+}
+
+/// `kind` says which of them it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", try_from = "Loose")]
+pub enum Part {
+    Text(TextPart),
+    File(FilePart),
+    Data(DataPart),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TextPart {
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FilePart {
+    pub file: File,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DataPart {
+    pub data: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+/// Either what is in it or where it is: `bytes` wins where both are given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct File {
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "bytes64::option")]
+    pub bytes: Option<Vec<u8>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uri: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A part as it arrives: read in one go, without setting it aside until its kind is known.
+#[derive(Deserialize)]
+struct Loose {
+    kind: Option<String>,
+    text: Option<String>,
+    file: Option<File>,
+    data: Option<Map<String, Value>>,
+    metadata: Option<Metadata>,
+}
+
+impl TryFrom<Loose> for Part {
+    type Error = String;
+
+    fn try_from(part: Loose) -> Result<Self, String> {
+        let Loose { kind, text, file, data, metadata } = part;
+        let lacks = |field: &str| format!("missing field `{field}`");
+        match kind.as_deref() {
+            Some("text") => Ok(Self::Text(TextPart { text: text.ok_or_else(|| lacks("text"))?, metadata })),
+            Some("file") => {
+                let file = file.ok_or_else(|| lacks("file"))?;
+                if file.bytes.is_none() && file.uri.is_none() {
+                    return Err("file: one of `bytes` and `uri` must be given".to_owned());
+                }
+                Ok(Self::File(FilePart { file, metadata }))
+            }
+            Some("data") => Ok(Self::Data(DataPart { data: data.ok_or_else(|| lacks("data"))?, metadata })),
+            Some(kind) => {
+                let shown: String = kind.chars().take(40).collect();
+                Err(format!("unknown kind `{shown}`, expected `text`, `file` or `data`"))
+            }
+            None => Err(lacks("kind")),
+        }
+    }
+}
+
+impl From<types::Message> for Message {
+    fn from(message: types::Message) -> Self {
+        Self {
+            kind: MessageTag::It,
+            message_id: message.message_id,
+            role: message.role.into(),
+            parts: into_all(message.parts),
+            context_id: message.context_id,
+            task_id: message.task_id,
+            metadata: message.metadata,
+            extensions: message.extensions,
+            reference_task_ids: message.reference_task_ids,
+        }
+    }
+}
+
+impl TryFrom<Message> for types::Message {
+    type Error = Error;
+
+    fn try_from(message: Message) -> Result<Self, Error> {
+        Ok(Self {
+            message_id: message.message_id,
+            role: message.role.into(),
+            parts: all("parts", message.parts)?,
+            context_id: message.context_id,
+            task_id: message.task_id,
+            metadata: message.metadata,
+            extensions: message.extensions,
+            reference_task_ids: message.reference_task_ids,
+        })
+    }
+}
+
+impl From<types::Role> for Role {
+    /// 0.3 has no word for a role that is not given. Whoever speaks to a client is the agent.
+    fn from(role: types::Role) -> Self {
+        match role {
+            types::Role::User => Self::User,
+            types::Role::Agent | types::Role::Unspecified => Self::Agent,
+        }
+    }
+}
+
+impl From<Role> for types::Role {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::User => Self::User,
+            Role::Agent => Self::Agent,
+        }
+    }
+}
+
+/// Data of 0.3 is an object. Anything else travels as the `value` of one, and the metadata say so: the mark that other
+/// implementations set and look for, too.
+const WRAPPED: &str = "data_part_compat";
+
+impl From<types::Part> for Part {
+    fn from(part: types::Part) -> Self {
+        let types::Part { content, filename, media_type, mut metadata } = part;
+        match content {
+            types::PartContent::Text(text) => Self::Text(TextPart { text, metadata }),
+            types::PartContent::Raw(bytes) => {
+                let file = File { bytes: Some(bytes), uri: None, mime_type: media_type, name: filename };
+                Self::File(FilePart { file, metadata })
+            }
+            types::PartContent::Url(uri) => {
+                let file = File { bytes: None, uri: Some(uri), mime_type: media_type, name: filename };
+                Self::File(FilePart { file, metadata })
+            }
+            types::PartContent::Data(Value::Object(data)) => Self::Data(DataPart { data, metadata }),
+            types::PartContent::Data(value) => {
+                metadata.get_or_insert_default().insert(WRAPPED.to_owned(), Value::Bool(true));
+                Self::Data(DataPart { data: Map::from_iter([("value".to_owned(), value)]), metadata })
+            }
+        }
+    }
+}
+
+impl TryFrom<Part> for types::Part {
+    type Error = Error;
+
+    fn try_from(part: Part) -> Result<Self, Error> {
+        match part {
+            Part::Text(TextPart { text, metadata }) => {
+                let content = types::PartContent::Text(text);
+                Ok(Self { content, filename: None, media_type: None, metadata })
+            }
+            Part::File(FilePart { file, metadata }) => {
+                let content = match (file.bytes, file.uri) {
+                    (Some(bytes), _) => types::PartContent::Raw(bytes),
+                    (None, Some(uri)) => types::PartContent::Url(uri),
+                    (None, None) => return Err(Error::invalid("file", "one of bytes and uri must be given")),
+                };
+                Ok(Self { content, filename: file.name, media_type: file.mime_type, metadata })
+            }
+            Part::Data(DataPart { mut data, mut metadata }) => {
+                let marked = metadata.as_ref().is_some_and(|all| all.get(WRAPPED) == Some(&Value::Bool(true)));
+                let inner = if marked && data.len() == 1 { data.remove("value") } else { None };
+                if inner.is_some() {
+                    metadata = metadata.map(without_mark).filter(|left| !left.is_empty());
+                }
+                let content = types::PartContent::Data(inner.unwrap_or(Value::Object(data)));
+                Ok(Self { content, filename: None, media_type: None, metadata })
+            }
+        }
+    }
+}
+
+fn without_mark(mut metadata: Metadata) -> Metadata {
+    metadata.remove(WRAPPED);
+    metadata
+}

@@ -1,0 +1,137 @@
+//! What HTTP+JSON of 0.3 can say comes back as it was, and what official clients send is understood.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::types;
+use crate::v03::tests as make;
+
+/// What protobuf can say: nothing empty is given, and answers are either waited for or not.
+fn plain(update: &types::StreamResponse) -> types::StreamResponse {
+    let text = serde_json::to_string(&StreamResponse::from(update.clone())).unwrap();
+    serde_json::from_str::<StreamResponse>(&text).unwrap().try_into().unwrap()
+}
+
+proptest! {
+    // A2A-1
+    #[test]
+    fn updates_survive_rest_of_the_other_version(update in make::update()) {
+        // What is empty is not told from what is not there: once that is gone, nothing more gets lost.
+        let plain_once = plain(&update);
+        prop_assert_eq!(plain(&plain_once), plain_once.clone());
+        prop_assert_eq!(StreamResponse::from(plain_once), StreamResponse::from(update));
+    }
+
+    // A2A-1
+    #[test]
+    fn sent_messages_survive_rest_of_the_other_version(request in make::send()) {
+        let there = SendMessageRequest::from(request);
+        let text = serde_json::to_string(&there).unwrap();
+        let read: SendMessageRequest = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(&read, &there, "as text: {}", text);
+        let back = types::SendMessageRequest::try_from(read).unwrap();
+        prop_assert_eq!(SendMessageRequest::from(back.clone()).message, there.message);
+        prop_assert_eq!(types::SendMessageRequest::try_from(SendMessageRequest::from(back.clone())).unwrap(), back);
+    }
+
+    // A2A-1
+    #[test]
+    fn push_configurations_survive_rest_of_the_other_version(config in make::push("[a-z]{1,5}".boxed())) {
+        let there = TaskPushNotificationConfig::from(config);
+        let text = serde_json::to_string(&there).unwrap();
+        let read: TaskPushNotificationConfig = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(&read, &there);
+        let back = types::TaskPushNotificationConfig::try_from(read).unwrap();
+        prop_assert_eq!(types::TaskPushNotificationConfig::try_from(TaskPushNotificationConfig::from(back.clone())).unwrap(), back);
+    }
+}
+
+fn sent(message: Value) -> types::Message {
+    let request: SendMessageRequest = serde_json::from_value(json!({"message": message})).unwrap();
+    types::SendMessageRequest::try_from(request).unwrap().message
+}
+
+#[test]
+fn parts_are_read_in_every_form_that_is_about() {
+    let parts = json!([
+        {"text": "hello"},
+        {"kind": "text", "text": "hello"},
+        {"file": {"fileWithBytes": "AQI=", "mimeType": "x/y", "name": "a"}},
+        {"file": {"name": "a", "mime_type": "x/y", "uri": "", "size_in_bytes": 2, "bytes": "AQI="}},
+        {"kind": "file", "file": {"bytes": "AQI=", "mimeType": "x/y", "name": "a"}},
+        {"file": {"file_with_uri": "https://a"}},
+        {"data": {"data": {"a": 1}}},
+        {"kind": "data", "data": {"a": 1}},
+        {"kind": "data", "data": {"data": {"a": 1}}},
+    ]);
+    let file = types::Part::raw(vec![1, 2]).with_filename("a").with_media_type("x/y");
+    let expected = [
+        types::Part::text("hello"),
+        types::Part::text("hello"),
+        file.clone(),
+        file.clone(),
+        file,
+        types::Part::url("https://a"),
+        types::Part::data(json!({"a": 1})),
+        types::Part::data(json!({"a": 1})),
+        types::Part::data(json!({"data": {"a": 1}})),
+    ];
+    let camel = sent(json!({"messageId": "m", "role": "ROLE_USER", "contextId": "c", "content": parts}));
+    assert_eq!(camel.parts, expected);
+    let snake = json!({"message_id": "m", "role": "user", "context_id": "c", "task_id": null, "parts": parts});
+    assert_eq!(sent(snake), camel);
+}
+
+#[test]
+fn push_configurations_are_read_in_every_form_that_is_about() {
+    let config = json!({"id": "c", "url": "https://a", "token": "", "authentication": {}});
+    for body in [
+        config.clone(),
+        json!({"name": "tasks/t/pushNotificationConfigs/c", "pushNotificationConfig": config}),
+        json!({"parent": "tasks/t", "config_id": "c", "config": {"name": "", "push_notification_config": config}}),
+        json!({"parent": "tasks/t", "configId": "c", "config": {"pushNotificationConfig": {"url": "https://a"}}}),
+    ] {
+        let read: SetPush = serde_json::from_value(body.clone()).unwrap();
+        let read = read.of_task("t".to_owned()).unwrap();
+        let expected = types::TaskPushNotificationConfig {
+            url: "https://a".to_owned(),
+            id: Some("c".to_owned()),
+            task_id: "t".to_owned(),
+            token: None,
+            authentication: None,
+            tenant: None,
+        };
+        assert_eq!(read, expected, "{body}");
+    }
+    let nothing: SetPush = serde_json::from_value(json!({})).unwrap();
+    assert_eq!(nothing.of_task("t".to_owned()).unwrap_err().violations[0].0, "pushNotificationConfig");
+}
+
+#[test]
+fn the_words_are_those_of_the_messages() {
+    let update = types::TaskStatusUpdateEvent {
+        task_id: "t".to_owned(),
+        context_id: "c".to_owned(),
+        status: types::TaskStatus { state: types::TaskState::Canceled, message: None, timestamp: None },
+        metadata: None,
+    };
+    let update = StreamResponse::from(types::StreamResponse::StatusUpdate(update));
+    let status = json!({"state": "TASK_STATE_CANCELLED"});
+    let expected = json!({"statusUpdate": {"taskId": "t", "contextId": "c", "final": true, "status": status}});
+    assert_eq!(serde_json::to_value(update).unwrap(), expected);
+}
+
+#[test]
+fn one_caller_means_text_where_bytes_are_wanted() {
+    let mut message = sent(json!({"messageId": "m", "role": "ROLE_USER", "content": [
+        {"file": {"fileWithBytes": crate::bytes64::encode(b"AQI=")}},
+        {"file": {"fileWithBytes": crate::bytes64::encode(&[0xff, 0])}},
+    ]}));
+    python::read(&mut message);
+    assert_eq!(message.parts, [types::Part::raw(vec![1, 2]), types::Part::raw(vec![0xff, 0])]);
+    let mut update = types::StreamResponse::Message(message);
+    python::write_update(&mut update);
+    let types::StreamResponse::Message(message) = update else { panic!() };
+    assert_eq!(message.parts[0], types::Part::raw(b"AQI=".to_vec()));
+}
