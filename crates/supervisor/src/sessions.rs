@@ -26,11 +26,6 @@ impl Supervisor {
     /// committed.
     pub fn prepare_session(&self, user: &User, agent_id: &str) -> Result<(Session, Entry), Refused> {
         let entry = self.agent_for(user, agent_id)?;
-        Ok((self.prepare_session_with(&entry)?, entry))
-    }
-
-    /// The same for one whom another door has let in to this agent.
-    pub fn prepare_session_with(&self, entry: &Entry) -> Result<Session, Refused> {
         if !entry.agent.enabled {
             return Err(Refused::Disabled(entry.agent.id.clone()));
         }
@@ -42,7 +37,7 @@ impl Supervisor {
             return Err(Refused::NotHere("this node runs no agents: open sessions on one that does"));
         }
         let now = self.clock().now();
-        Ok(Session {
+        let session = Session {
             id: self.clock().id(),
             agent_id: entry.agent.id.clone(),
             state: State::Starting,
@@ -51,7 +46,8 @@ impl Supervisor {
             expires_at: later(now, entry.agent.session_timeout.duration()),
             ended_at: None,
             error_message: None,
-        })
+        };
+        Ok((session, entry))
     }
 
     /// Which node holds sessions that are opened here.

@@ -1,6 +1,5 @@
 //! One file a command, named like it.
 
-pub(crate) mod a2a;
 mod agents;
 mod backup;
 pub(crate) mod chat;

@@ -3,7 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod callbacks;
 mod channels;
 mod command;
 mod email;

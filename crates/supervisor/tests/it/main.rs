@@ -14,7 +14,6 @@ mod patterns;
 mod queue;
 mod requests;
 mod retries;
-mod said;
 mod secrets;
 mod usage;
 
