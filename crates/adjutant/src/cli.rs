@@ -1,5 +1,6 @@
 //! The command line: every command and flag, with the words of its help.
 
+mod a2a;
 mod agents;
 mod reminders;
 mod schedules;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use a2a::{A2a, At as A2aAt, Message as A2aMessage};
 pub(crate) use agents::{Agents, Executions, NewAgent, Run};
 pub(crate) use reminders::{Notifications, Reminders};
 pub(crate) use schedules::{Schedules, Timing};
@@ -39,6 +41,9 @@ pub(crate) struct Global {
     /// Token to show to the server
     #[arg(long, global = true, value_name = "TOKEN", env = "ADJUTANT_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
+    /// Whether it was given for this call, not by the environment.
+    #[arg(skip)]
+    pub(crate) token_given: bool,
     /// Print what the server answers, as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -91,6 +96,9 @@ pub(crate) enum Command {
     /// Agents that are run at certain times
     #[command(subcommand)]
     Schedules(Schedules),
+    /// Speak with any agent that speaks the Agent2Agent protocol
+    #[command(subcommand)]
+    A2a(A2a),
     /// Serve the tools to an MCP client on standard input and output
     Mcp {
         /// Whose tasks they work on [default: the local user's, or the token's]

@@ -13,7 +13,8 @@ mod wire;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
 use commands::serve::Role;
@@ -30,7 +31,9 @@ fn main() -> ExitCode {
     nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
     // Fails only where a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    cli.global.token_given = matches.value_source("token") == Some(ValueSource::CommandLine);
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -57,6 +60,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Understand { text, now } => commands::understand::run(&global, now.as_deref(), text.as_deref()),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { dir } => commands::manual::man(dir.as_deref()),
+        Command::A2a(command) => wire::small_runtime()?.block_on(commands::a2a::run(&global, command)),
         Command::Doctor => wire::small_runtime()?.block_on(commands::doctor::run(&global)),
         command => wire::small_runtime()?.block_on(commands::client(&global, command)),
     }

@@ -97,6 +97,48 @@ impl Status {
     }
 }
 
+words! {
+    /// What an end means beyond its state.
+    pub enum Outcome {
+        /// Completed, and it needs to be told more before it can go on.
+        Asks = "asks",
+        /// Completed, and it needs to be let in somewhere before it can go on.
+        NeedsAccess = "needs_access",
+        /// Failed, because the agent does not want to do it.
+        Rejected = "rejected",
+        /// Completed, and the answer is a message.
+        Message = "message",
+        /// It asked, and whoever was asked does not want to go on.
+        Withdrawn = "withdrawn",
+    }
+}
+
+words! {
+    /// How what was asked for stands, for those who follow it from elsewhere.
+    pub enum Standing {
+        Waiting = "waiting",
+        Working = "working",
+        Asks = "asks",
+        NeedsAccess = "needs_access",
+        Completed = "completed",
+        Failed = "failed",
+        Rejected = "rejected",
+        Cancelled = "cancelled",
+    }
+}
+
+impl Standing {
+    /// Whether nothing more comes of it.
+    pub fn is_final(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Working) && !self.is_asking()
+    }
+
+    /// Whether it goes on when it is answered.
+    pub fn is_asking(self) -> bool {
+        matches!(self, Self::Asks | Self::NeedsAccess)
+    }
+}
+
 /// One step of an execution's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Transition {
@@ -161,6 +203,8 @@ pub struct Execution {
     pub exit_code: Option<i64>,
     pub error_message: Option<String>,
     pub error_category: Option<Category>,
+    /// What its end means beyond its state.
+    pub outcome: Option<Outcome>,
     pub retry_count: i64,
     pub max_retries: i64,
     /// Which try this is, from 1.
@@ -231,6 +275,7 @@ impl Execution {
         self.attempt += 1;
         (self.process_id, self.exit_code, self.start_time) = (None, None, None);
         (self.error_message, self.error_category, self.resource_usage) = (None, None, None);
+        self.outcome = None;
     }
 
     /// Has failed and waits in the queue again.
@@ -238,6 +283,20 @@ impl Execution {
         self.begin_anew(at);
         self.enter(State::Cleanup, at)?;
         self.enter(State::Idle, at)
+    }
+
+    /// How what was asked for stands. One that begins anew is at work all the time.
+    pub fn standing(&self) -> Standing {
+        match (self.state, self.outcome) {
+            (State::Idle, _) if self.retry_count == 0 => Standing::Waiting,
+            _ if self.end_time.is_none() => Standing::Working,
+            (State::Completed, Some(Outcome::Asks)) => Standing::Asks,
+            (State::Completed, Some(Outcome::NeedsAccess)) => Standing::NeedsAccess,
+            (State::Cancelled, _) | (State::Completed, Some(Outcome::Withdrawn)) => Standing::Cancelled,
+            (State::Completed, _) => Standing::Completed,
+            (_, Some(Outcome::Rejected)) => Standing::Rejected,
+            _ => Standing::Failed,
+        }
     }
 
     /// Milliseconds from its start to its end.
@@ -266,6 +325,7 @@ pub struct ExecutionResult {
     pub start_time: Option<Timestamp>,
     pub end_time: Option<Timestamp>,
     pub status: Status,
+    pub outcome: Option<Outcome>,
     pub input: String,
     /// Without what must not be kept; where it was too long, its beginning and its end with a mark between.
     pub output: String,
@@ -315,6 +375,62 @@ mod tests {
             for to in State::ALL {
                 assert_eq!(from.may_become(*to), legal.contains(&(*from, *to)), "{from} -> {to}");
             }
+        }
+    }
+
+    #[test]
+    fn how_it_stands() {
+        // A2A-1
+        let at = Timestamp::UNIX_EPOCH;
+        let mut execution: Execution = Execution {
+            id: Uuid::nil(),
+            agent_id: String::new(),
+            schedule_id: None,
+            session_id: None,
+            state: State::Idle,
+            previous_state: None,
+            created_at: at,
+            start_time: None,
+            end_time: None,
+            last_state_change: at,
+            input: String::new(),
+            process_id: None,
+            exit_code: None,
+            error_message: None,
+            error_category: None,
+            outcome: None,
+            retry_count: 0,
+            max_retries: 1,
+            attempt: 1,
+            timeout: Seconds::new(1),
+            resource_usage: None,
+            context: Map::new(),
+            queue_position: None,
+            state_transitions: Vec::new(),
+            previous_retries: Vec::new(),
+        };
+        assert_eq!(execution.standing(), Standing::Waiting);
+        for state in [State::Starting, State::Running, State::Failed] {
+            execution.enter(state, at).unwrap();
+            assert_eq!(execution.standing(), Standing::Working, "{state}");
+        }
+        execution.wait_again(at).unwrap();
+        assert_eq!(execution.standing(), Standing::Working, "whoever saw it at work does not see it wait again");
+        execution.end_time = Some(at);
+        for (state, outcome, standing) in [
+            (State::Completed, None, Standing::Completed),
+            (State::Completed, Some(Outcome::Asks), Standing::Asks),
+            (State::Completed, Some(Outcome::NeedsAccess), Standing::NeedsAccess),
+            (State::Completed, Some(Outcome::Message), Standing::Completed),
+            (State::Completed, Some(Outcome::Withdrawn), Standing::Cancelled),
+            (State::Failed, None, Standing::Failed),
+            (State::Failed, Some(Outcome::Rejected), Standing::Rejected),
+            (State::Timeout, None, Standing::Failed),
+            (State::Cancelled, None, Standing::Cancelled),
+        ] {
+            (execution.state, execution.outcome) = (state, outcome);
+            assert_eq!(execution.standing(), standing, "{state} {outcome:?}");
+            assert_eq!(standing.is_final(), !standing.is_asking());
         }
     }
 }

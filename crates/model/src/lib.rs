@@ -16,6 +16,7 @@ pub mod notification;
 pub mod recurrence;
 pub mod redact;
 pub mod reminder;
+pub mod said;
 pub mod schedule;
 pub mod session;
 pub mod task;

@@ -30,17 +30,41 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) says: String,
-    /// Whether another try may help.
-    pub(crate) may_pass: bool,
+    pub(crate) hope: Hope,
+    /// Whether it is the host that does not work, rather than this one address there.
+    pub(crate) is_of_the_host: bool,
+}
+
+/// What may help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hope {
+    /// Another try, not before so long where the other side says so.
+    Again(Option<Duration>),
+    /// Another node.
+    Elsewhere,
+    None,
 }
 
 impl Failure {
     pub(crate) fn for_now(says: impl Into<String>) -> Self {
-        Self { says: says.into(), may_pass: true }
+        Self { says: says.into(), hope: Hope::Again(None), is_of_the_host: false }
     }
 
     pub(crate) fn for_good(says: impl Into<String>) -> Self {
-        Self { says: says.into(), may_pass: false }
+        Self { says: says.into(), hope: Hope::None, is_of_the_host: false }
+    }
+
+    pub(crate) fn elsewhere(says: impl Into<String>) -> Self {
+        Self { says: says.into(), hope: Hope::Elsewhere, is_of_the_host: false }
+    }
+
+    /// Not again before so long.
+    pub(crate) fn after(self, patience: Option<Duration>) -> Self {
+        Self { hope: Hope::Again(patience), ..self }
+    }
+
+    pub(crate) fn of_the_host(self) -> Self {
+        Self { is_of_the_host: true, ..self }
     }
 }
 
@@ -61,7 +85,7 @@ impl Channel {
     /// How long a delivery may take.
     pub(crate) fn limit(&self) -> Duration {
         match &self.way {
-            Way::Webhook(_) => crate::webhook::LIMIT,
+            Way::Webhook(_) => crate::post::LIMIT,
             Way::Command(program) => program.limit,
             Way::Email(_) => crate::email::LIMIT,
         }

@@ -5,19 +5,21 @@
 //! follows ([`follow`]). All of them only hold what the tables say: they wake by a commit or by the clock and read again,
 //! on as many nodes as there are. What was committed is delivered at least once, under an id by which doubles are known.
 
+pub mod callback;
 mod channel;
 mod command;
 mod deliver;
 mod email;
 pub mod follow;
 mod guard;
+mod post;
 mod reminders;
 mod webhook;
 mod wording;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -29,6 +31,9 @@ use store::{Conn, Store, notifications, outbox};
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
+use callback::Callbacks;
+
+pub use callback::{Outgoing, Resolver, Unresolved};
 pub use channel::{Channel, Way};
 pub use command::Program;
 pub use email::{Mail, Smtp};
@@ -60,6 +65,8 @@ struct Inner {
     settings: RwLock<Arc<Settings>>,
     /// By the name of the channel; what is known about one outlives a change of the configuration.
     breakers: Mutex<BTreeMap<String, Arc<Breaker>>>,
+    /// Where what users have named themselves is found, if there is such.
+    callbacks: OnceLock<Callbacks>,
     counts: Counts,
     remind: Notify,
     deliver: Notify,
@@ -103,6 +110,7 @@ impl Notifier {
             clock,
             settings: RwLock::default(),
             breakers: Mutex::default(),
+            callbacks: OnceLock::new(),
             counts: Counts::default(),
             remind: Notify::new(),
             deliver: Notify::new(),
@@ -114,6 +122,17 @@ impl Notifier {
     pub fn reload(&self, settings: Settings) {
         *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
         self.wake();
+    }
+
+    /// Delivers callbacks, too: whatever is in the outbox for a channel that [`callback::channel`] has made of this name.
+    /// To be said once, before it runs. The name has a colon in it, which no configured channel has.
+    pub fn call_back(&self, name: &'static str, resolver: Resolver) {
+        let _ = self.0.callbacks.set(Callbacks::new(name, resolver, self.0.clock.clone()));
+    }
+
+    /// How many hosts of callbacks are left alone for now, because they did not answer.
+    pub fn hosts_left_alone(&self) -> usize {
+        self.0.callbacks.get().map(Callbacks::left_alone).unwrap_or_default()
     }
 
     /// Tells the owner: the notification, and a delivery for every channel that wants it, in the caller's transaction.
@@ -174,6 +193,10 @@ impl Notifier {
     /// What became of deliveries on this node, by channel.
     pub fn deliveries(&self) -> Vec<(String, Deliveries)> {
         lock(&self.0.counts.deliveries).iter().map(|(name, counts)| (name.clone(), *counts)).collect()
+    }
+
+    fn callbacks(&self) -> Option<Callbacks> {
+        self.0.callbacks.get().cloned()
     }
 
     fn settings(&self) -> Arc<Settings> {

@@ -1,27 +1,18 @@
 //! Webhooks: a signed POST with the notification as JSON. Redirects are not followed: they could lead anywhere.
 
-use std::error::Error as _;
 use std::fmt;
-use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use model::text::hex;
-use reqwest::redirect::Policy;
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{Client, Url};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::Sha256;
 use store::outbox::Claimed;
 
 use crate::channel::Failure;
-use crate::guard::{Public, Refused, is_public};
-
-pub(crate) const LIMIT: Duration = Duration::from_secs(10);
-const CONNECT: Duration = Duration::from_secs(5);
-
-const AGENT: &str = concat!("adjutant/", env!("CARGO_PKG_VERSION"));
+use crate::guard::{Refused, is_public};
+use crate::post;
 
 /// Where to post to.
 #[derive(Clone)]
@@ -42,25 +33,12 @@ impl fmt::Debug for Webhook {
 impl Webhook {
     /// `allow_private`: whether the address may be on this machine or in a private network. Says what is wrong otherwise.
     pub fn new(url: &str, secret: Option<SecretString>, allow_private: bool) -> Result<Self, String> {
-        let url = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let url = url.ok_or("must be a URL such as https://hooks.example/adjutant")?;
-        let client =
-            Client::builder().redirect(Policy::none()).timeout(LIMIT).connect_timeout(CONNECT).user_agent(AGENT);
-        // A proxy would look the name up by itself.
-        let client = if allow_private { client } else { client.no_proxy().dns_resolver(Arc::new(Public)) };
-        let client = client.build().map_err(|error| format!("cannot be used: {}", error.without_url()))?;
-        let webhook = Self { url, secret, allow_private, client };
-        match webhook.is_refused() {
-            true => Err(format!("cannot be used: {Refused}")),
-            false => Ok(webhook),
+        let url = post::address(url).ok_or("must be a URL such as https://hooks.example/adjutant")?;
+        if !allow_private && post::is_inside(&url) {
+            return Err(format!("cannot be used: {Refused}"));
         }
-    }
-
-    /// An address that is written as such is not looked up; it is looked at here.
-    fn is_refused(&self) -> bool {
-        let host = self.url.host_str().unwrap_or_default();
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        !self.allow_private && ip.is_ok_and(|ip| !is_public(ip))
+        let client = post::client(allow_private).map_err(|error| format!("cannot be used: {}", error.without_url()))?;
+        Ok(Self { url, secret, allow_private, client })
     }
 
     /// Where it goes, without what may be secret.
@@ -92,16 +70,7 @@ impl Webhook {
         if let Some(secret) = &self.secret {
             request = request.header("X-Adjutant-Signature", signature(secret, &timestamp, &delivery.payload));
         }
-        let answer = request.body(delivery.payload.clone()).send().await.map_err(fault)?;
-        match answer.status() {
-            status if status.is_success() => Ok(()),
-            status if status.is_redirection() => Err(Failure::for_good(format!(
-                "it answers {status}, and redirects are not followed: configure where it is"
-            ))),
-            // "It is gone, and knows that."
-            StatusCode::GONE => Err(Failure::for_good("it answers 410 Gone")),
-            status => Err(Failure::for_now(format!("it answers {status}"))),
-        }
+        post::send(request.body(delivery.payload.clone()), now).await
     }
 }
 
@@ -113,24 +82,6 @@ fn signature(secret: &SecretString, timestamp: &str, body: &str) -> String {
         mac.update(part.as_bytes());
     }
     format!("sha256={}", hex(&mac.finalize().into_bytes()))
-}
-
-/// Why there was no answer, without the address.
-fn fault(error: reqwest::Error) -> Failure {
-    let error = error.without_url();
-    let mut source = error.source();
-    let mut reason = None;
-    while let Some(inner) = source {
-        if inner.is::<Refused>() {
-            return Failure::for_good(Refused.to_string());
-        }
-        reason = Some(inner.to_string());
-        source = inner.source();
-    }
-    if error.is_timeout() {
-        return Failure::for_now(format!("it has not answered within {} seconds", LIMIT.as_secs()));
-    }
-    Failure::for_now(format!("it cannot be reached: {}", reason.unwrap_or_else(|| error.to_string())))
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
 use assistant::Models;
-use model::Clock;
+use jiff::Timestamp;
+use model::{Clock, UserId};
 use notify::Notifier;
 use scheduler::Scheduler;
 use secrecy::ExposeSecret;
@@ -17,13 +18,14 @@ use tools::foreign::Servers;
 use tools::mcp::http::Door;
 use understand::Reader;
 
-use crate::Settings;
+use crate::a2a::Door as A2aDoor;
 use crate::auth::revocations::Revocations;
 use crate::auth::verifier::Verifier;
 use crate::chat::{Assistant, Turns};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::notices::Notices;
+use crate::{Settings, a2a};
 
 /// A cheap handle, cloned into every request.
 #[derive(Clone)]
@@ -38,6 +40,7 @@ struct Inner {
     metrics: Metrics,
     revocations: Revocations,
     mcp: Door,
+    a2a: A2aDoor,
     in_force: RwLock<Arc<InForce>>,
     started: Instant,
     stopping: CancellationToken,
@@ -59,7 +62,9 @@ pub(crate) struct InForce {
     pub(crate) tools: Tools,
     /// `None`: nobody needs a token, everyone is the local user.
     pub(crate) verifier: Option<Verifier>,
-    pub(crate) limiter: Option<Limiter>,
+    pub(crate) limiter: Option<Limiter<UserId>>,
+    /// Since when.
+    pub(crate) since: Timestamp,
 }
 
 /// Who answers, and with whose tools besides our own.
@@ -77,8 +82,9 @@ impl From<Models> for Equipment {
 }
 
 impl InForce {
-    fn new(settings: Settings, equipment: Equipment, scheduler: &Scheduler, before: Option<&Self>) -> Self {
+    fn new(mut settings: Settings, equipment: Equipment, scheduler: &Scheduler, before: Option<&Self>) -> Self {
         let Equipment { models, servers } = equipment;
+        a2a::complete(&mut settings.a2a.assistant);
         let known_keys = before.and_then(|before| before.verifier.as_ref()?.jwks());
         let verifier = settings.auth.clone().map(|auth| Verifier::new(auth, known_keys));
         let limiter = settings.rate_limit.map(Limiter::new);
@@ -91,7 +97,8 @@ impl InForce {
             supervisor: Some(scheduler.supervisor().clone()),
             scheduler: Some(scheduler.clone()),
         };
-        Self { settings, models, tools, verifier, limiter }
+        let since = tools.clock.now();
+        Self { settings, models, tools, verifier, limiter, since }
     }
 }
 
@@ -114,11 +121,14 @@ impl App {
             metrics: Metrics::default(),
             revocations: Revocations::default(),
             mcp,
+            a2a: A2aDoor::default(),
             in_force: RwLock::new(Arc::new(in_force)),
             started: Instant::now(),
             stopping: CancellationToken::new(),
         }));
+        app.notifier().call_back(a2a::push::NAME, a2a::push::resolver(&app));
         app.supervisor().build_in(Assistant::agent(), Arc::new(Assistant::of(&app)));
+        app.supervisor().set_elsewhere(Arc::new(a2a::Elsewhere::of(&app)));
         app
     }
 
@@ -195,6 +205,10 @@ impl App {
 
     pub(crate) fn mcp(&self) -> &Door {
         &self.0.mcp
+    }
+
+    pub(crate) fn a2a(&self) -> &A2aDoor {
+        &self.0.a2a
     }
 
     pub(crate) fn revocations(&self) -> &Revocations {

@@ -64,15 +64,21 @@ pub(crate) fn cors(app: App) -> CorsLayer {
         .allow_headers([
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
+            HeaderName::from_static("a2a-extensions"),
+            HeaderName::from_static("a2a-version"),
             HeaderName::from_static("idempotency-key"),
             HeaderName::from_static("last-event-id"),
             HeaderName::from_static("mcp-method"),
             HeaderName::from_static("mcp-name"),
             HeaderName::from_static("mcp-protocol-version"),
             HeaderName::from_static("mcp-session-id"),
+            HeaderName::from_static("x-a2a-extensions"),
+            HeaderName::from_static("x-api-key"),
             HeaderName::from_static("x-request-id"),
         ])
         .expose_headers([
+            HeaderName::from_static("a2a-extensions"),
+            HeaderName::from_static("x-a2a-extensions"),
             HeaderName::from_static("mcp-session-id"),
             HeaderName::from_static("x-request-id"),
             header::RETRY_AFTER,

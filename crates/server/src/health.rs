@@ -42,6 +42,8 @@ struct Dependencies {
     mcp_servers: Vec<McpServer>,
     /// The ways by which users are told what they did not ask for.
     channels: Vec<Channel>,
+    /// Hosts to which clients of A2A want to be called back and that do not answer: nothing is sent there for a minute.
+    push_hosts_left_alone: usize,
 }
 
 /// A way to users. Without it they are told by the others, and in the product.
@@ -158,6 +160,7 @@ pub(crate) async fn health(State(app): State<App>) -> (StatusCode, Json<Health>)
             models: models(&app),
             mcp_servers: mcp_servers(&app),
             channels: channels(&app),
+            push_hosts_left_alone: app.notifier().hosts_left_alone(),
         },
     };
     (code(status), Json(health))

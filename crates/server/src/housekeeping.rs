@@ -28,5 +28,6 @@ async fn tick(app: &App) {
     if let Some(limiter) = &in_force.limiter {
         limiter.tidy();
     }
+    app.a2a().tidy(app.clock().now());
     tokio::time::sleep(INTERVAL).await;
 }

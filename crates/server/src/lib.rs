@@ -4,6 +4,7 @@
 //! A request passes `request` (id, log, time limit), `guard` (host and origin), [`auth`] (who is it, how often) and
 //! reaches a handler in `api`, which speaks to the store in one call. Handlers know no SQL and no configuration file.
 
+mod a2a;
 mod api;
 pub mod app;
 pub mod auth;
@@ -18,9 +19,11 @@ mod limit;
 mod mcp;
 mod metrics;
 mod notices;
+mod peer;
 mod problem;
 mod request;
 pub mod results;
+mod seal;
 pub mod serve;
 pub mod settings;
 
@@ -31,9 +34,15 @@ use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use a2a::elsewhere;
 pub use app::App;
 pub use problem::Problem;
 pub use settings::Settings;
+
+/// The assistant as an agent among others, as far as no configuration says otherwise.
+pub fn assistant() -> model::agent::Agent {
+    chat::Assistant::agent()
+}
 
 /// Only how the node is, for one that serves nobody.
 pub fn health_router(app: App) -> Router {
@@ -60,6 +69,7 @@ pub fn router(app: App) -> Router {
 
     api.merge(mcp::routes())
         .route_layer(from_fn_with_state(app.clone(), auth::require))
+        .merge(a2a::routes(&app))
         .merge(open)
         .merge(docs::pages(description))
         .route("/", get(|| async { Redirect::temporary("/docs/") }))

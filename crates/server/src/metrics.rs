@@ -40,6 +40,7 @@ pub(crate) struct Metrics {
     schedule_decisions: Family<Decision, Counter>,
     reminders: Counter,
     deliveries: Family<Delivery, Counter>,
+    push_hosts: Gauge,
     waiting_writes: Gauge,
     uptime: Gauge,
 }
@@ -179,6 +180,9 @@ impl Default for Metrics {
         let deliveries = Family::<Delivery, Counter>::default();
         let help = "notifications sent by this node: delivered, failed attempts, dead where given up";
         registry.register("deliveries", help, deliveries.clone());
+        let push_hosts = Gauge::default();
+        let help = "hosts of push notifications that do not answer and are left alone by this node";
+        registry.register("push_hosts_left_alone", help, push_hosts.clone());
         let waiting_writes = Gauge::default();
         registry.register("store_waiting_writes", "writes that wait for the database", waiting_writes.clone());
         let uptime = Gauge::default();
@@ -198,6 +202,7 @@ impl Default for Metrics {
             schedule_decisions,
             reminders,
             deliveries,
+            push_hosts,
             waiting_writes,
             uptime,
         }
@@ -268,6 +273,7 @@ pub(crate) async fn metrics(Given(app): Given<App>) -> Result<impl IntoResponse,
             counter.inc_by(count.saturating_sub(counter.get()));
         }
     }
+    metrics.push_hosts.set(i64::try_from(app.notifier().hosts_left_alone()).unwrap_or(i64::MAX));
     for channel in app.notifier().states() {
         metrics.set_breaker(&format!("channel:{}", channel.name), channel.breaker.state);
     }

@@ -168,6 +168,7 @@ impl From<store::Error> for Problem {
                 let detail = "the first request with this Idempotency-Key is still at work";
                 Self::new(StatusCode::CONFLICT, "idempotency-key-busy", detail)
             }
+            store::Error::TooMany { .. } => Self::new(StatusCode::CONFLICT, "too-many", error.to_string()),
             store::Error::Taken(_) => Self::new(StatusCode::CONFLICT, "taken", error.to_string()),
             store::Error::Configured => Self::new(StatusCode::CONFLICT, "configured", error.to_string()),
             store::Error::Ended | store::Error::NotEnded => Self::new(StatusCode::CONFLICT, "state", error.to_string()),

@@ -5,14 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt;
 
-use crate::{App, health_router, housekeeping, results, router};
+use crate::peer::Peer;
+use crate::{App, a2a, health_router, housekeeping, results, router};
 
 /// How long a client may take to send its headers.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
@@ -40,8 +44,9 @@ pub async fn tell_health(app: App, listener: TcpListener) -> io::Result<()> {
 /// What a node does besides answering, until [`App::stopping`] is cancelled.
 pub async fn work(app: App) -> io::Result<()> {
     let housekeeping = tokio::spawn(housekeeping::run(app.clone()));
-    let results = tokio::spawn(results::run(app));
-    let _ = tokio::join!(housekeeping, results);
+    let results = tokio::spawn(results::run(app.clone()));
+    let pushes = tokio::spawn(a2a::pump::run(app));
+    let _ = tokio::join!(housekeeping, results, pushes);
     Ok(())
 }
 
@@ -58,7 +63,9 @@ async fn answer(app: &App, listener: TcpListener, router: Router) -> io::Result<
     let accept = async || (places.clone().acquire_owned().await.ok(), listener.accept().await);
     while let Some((place, accepted)) = app.stopping().run_until_cancelled(accept()).await {
         match accepted {
-            Ok((stream, _)) => handle(stream, door.clone(), connections.watcher(), place),
+            Ok((stream, from)) => {
+                handle(stream, Peer(from.ip().to_canonical()), door.clone(), connections.watcher(), place);
+            }
             Err(error) => {
                 tracing::warn!(error = %error, "a connection was not accepted");
                 tokio::time::sleep(BREATH).await;
@@ -84,7 +91,7 @@ struct Door {
     router: Router,
 }
 
-fn handle(stream: TcpStream, door: Arc<Door>, watcher: Watcher, place: Option<OwnedSemaphorePermit>) {
+fn handle(stream: TcpStream, peer: Peer, door: Arc<Door>, watcher: Watcher, place: Option<OwnedSemaphorePermit>) {
     // Answers are small and streams must not wait for more.
     let _ = stream.set_nodelay(true);
     tokio::spawn(async move {
@@ -93,7 +100,11 @@ fn handle(stream: TcpStream, door: Arc<Door>, watcher: Watcher, place: Option<Ow
         if !matches!(tokio::time::timeout(HEADER_PATIENCE, has_begun(&stream)).await, Ok(true)) {
             return;
         }
-        let service = TowerToHyperService::new(door.router.clone());
+        let service = door.router.clone().map_request(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            request
+        });
+        let service = TowerToHyperService::new(service);
         let connection = door.builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         // Thousands may wait at once: they carry nothing along that was only needed to begin.
         if let Err(error) = Box::pin(watcher.watch(connection)).await {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
 use jiff::tz::TimeZone;
+pub use model::agent::endpoint::Rate;
+use model::agent::{ASSISTANT, Endpoint};
 use model::task;
 use secrecy::SecretString;
 use store::housekeeping::Retention;
@@ -21,6 +24,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// Web pages of other origins that may call the server.
     pub cors_origins: Vec<String>,
+    /// Those whose word on where a request comes from is believed.
+    pub trusted_proxies: Vec<IpNet>,
     /// `None`: everyone is the local user.
     pub auth: Option<Auth>,
     pub rate_limit: Option<Rate>,
@@ -36,6 +41,24 @@ pub struct Settings {
     /// How many tools one turn of the assistant may call.
     pub max_tool_calls: usize,
     pub retention: Retention,
+    pub a2a: A2a,
+}
+
+/// What is said about the Agent2Agent protocol as a whole.
+#[derive(Clone, Debug)]
+pub struct A2a {
+    /// Which agent answers where none is named.
+    pub default_agent: String,
+    /// How the assistant is offered; every other agent says it itself.
+    pub assistant: Endpoint,
+    /// Whether tasks may be told of at private addresses.
+    pub allow_private_webhooks: bool,
+}
+
+impl Default for A2a {
+    fn default() -> Self {
+        Self { default_agent: ASSISTANT.to_owned(), assistant: Endpoint::default(), allow_private_webhooks: false }
+    }
 }
 
 /// How tokens are recognised.
@@ -49,13 +72,6 @@ pub struct Auth {
     pub audience: Option<String>,
 }
 
-/// How often one user may ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rate {
-    pub per_minute: std::num::NonZeroU32,
-    pub burst: std::num::NonZeroU32,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -65,6 +81,7 @@ impl Default for Settings {
             loopback_only: true,
             public_url: None,
             cors_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             auth: None,
             rate_limit: None,
             time_zone: TimeZone::UTC,
@@ -74,6 +91,7 @@ impl Default for Settings {
             confirm: tools::Confirm::default(),
             max_tool_calls: 10,
             retention: Retention::default(),
+            a2a: A2a::default(),
         }
     }
 }

@@ -7,15 +7,17 @@ use model::UserId;
 use model::conversation::{Conversation, Message};
 use model::execution::Execution;
 use model::reminder::Reminder;
+use model::said::Said;
 use model::task::Task;
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::conn::{Conn, args};
 use crate::executions::Whose;
 use crate::page::{Cursor, Page};
 use crate::undo::Step;
-use crate::{Result, conversations, due, executions, reminders, tasks};
+use crate::{Result, a2a, conversations, due, executions, reminders, tasks};
 
 /// A conversation with everything said in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,14 +79,16 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
         "DELETE FROM idempotency_keys WHERE owner = $1",
         // A process that is still at it notices: its place has a holder that is not there.
         "DELETE FROM sessions WHERE owner = $1",
+        "DELETE FROM a2a_contexts WHERE owner = $1",
+        "DELETE FROM a2a_pushes WHERE owner = $1",
         "DELETE FROM decisions WHERE schedule_id IN (SELECT id FROM schedules WHERE owner = $1)",
         // Those of the configuration file are the operator's: they go with the file.
         "DELETE FROM schedules WHERE owner = $1 AND source <> 'file'",
     ] {
         conn.run((sql, args![owner])).await?;
     }
-    let gone = conn.all(("DELETE FROM executions WHERE owner = $1 RETURNING id", args![owner])).await?;
-    executions::remove_events(conn, &gone).await
+    let gone = conn.all(("DELETE FROM executions WHERE owner = $1 RETURNING id, task_id", args![owner])).await?;
+    executions::remove_traces(conn, &gone).await
 }
 
 /// An execution with what it said, by stream.
@@ -94,6 +98,14 @@ pub struct Ran {
     #[serde(flatten)]
     pub execution: Execution,
     pub output: BTreeMap<String, String>,
+    /// What it said that is more than text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub said: Vec<Said>,
+    /// The message in which it was asked for, where that came from another agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub message: Option<Value>,
 }
 
 /// One page of the user's executions for an export, newest first. They are given out but never taken in: nothing of them
@@ -103,7 +115,9 @@ pub async fn executions(conn: &mut Conn, owner: UserId, after: Option<&Cursor>, 
     let mut rows = Vec::with_capacity(page.rows.len());
     for execution in page.rows {
         let output = executions::outputs(conn, execution.id).await?;
-        rows.push(Ran { execution, output });
+        let said = executions::said(conn, execution.id).await?;
+        let message = a2a::message_of(conn, owner, execution.id).await?;
+        rows.push(Ran { execution, output, said, message });
     }
     Ok(Page { rows, next: page.next })
 }

@@ -11,6 +11,8 @@ pub enum Error {
     Taken(&'static str),
     #[error("{waiting} are waiting already, and no more than {depth} may")]
     QueueFull { waiting: i64, depth: i64 },
+    #[error("there are {limit} already, and there may be no more")]
+    TooMany { limit: i64 },
     #[error("all places of the agent are taken")]
     NoPlace,
     #[error("it is in the configuration file: change it there")]

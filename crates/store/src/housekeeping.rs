@@ -22,7 +22,7 @@ const STALE: SignedDuration = SignedDuration::from_hours(7 * 24);
 pub struct Retention {
     /// Since a conversation was used last; `None` keeps all.
     pub conversations: Option<SignedDuration>,
-    /// Since an execution, or a session, has ended, or a schedule's time was decided upon; `None` keeps all.
+    /// Since an execution, or a session, has ended, a context was used, or a schedule's time was decided upon; `None` keeps all.
     pub executions: Option<SignedDuration>,
     /// How much output of all executions is kept, in bytes: of those that ended first only the record stays. `None` keeps
     /// all.
@@ -49,6 +49,8 @@ pub struct Removed {
     /// Executions whose output was given up for the sake of the size.
     pub outputs: u64,
     pub sessions: u64,
+    /// Of A2A, that nobody has used.
+    pub contexts: u64,
     /// What became of the times of schedules.
     pub decisions: u64,
     pub notifications: u64,
@@ -77,6 +79,9 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
         let sessions = "DELETE FROM sessions WHERE id IN \
                         (SELECT id FROM sessions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2)";
         removed.sessions = in_batches(store, sessions, now - age).await?;
+        let contexts = "DELETE FROM a2a_contexts WHERE used_at <= $1 AND (owner, agent_id, id) IN (SELECT owner, agent_id, \
+                        id FROM a2a_contexts WHERE used_at <= $1 ORDER BY used_at LIMIT $2)";
+        removed.contexts = in_batches(store, contexts, now - age).await?;
         let decisions = "DELETE FROM decisions WHERE kind <> 'queued' AND (schedule_id, due_at) IN (SELECT schedule_id, \
                          due_at FROM decisions WHERE decided_at <= $1 AND kind <> 'queued' ORDER BY decided_at LIMIT $2)";
         removed.decisions = in_batches(store, decisions, now - age).await?;
@@ -112,9 +117,10 @@ async fn executions_ended_before(store: &Store, time: Timestamp) -> Result<u64> 
             .write(move |conn| {
                 Box::pin(async move {
                     let sql = "DELETE FROM executions WHERE id IN \
-                               (SELECT id FROM executions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2) RETURNING id";
+                               (SELECT id FROM executions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2) \
+                               RETURNING id, task_id";
                     let gone = conn.all((sql, args![time, FEW])).await?;
-                    executions::remove_events(conn, &gone).await?;
+                    executions::remove_traces(conn, &gone).await?;
                     Ok(gone.len() as u64)
                 })
             })

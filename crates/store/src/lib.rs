@@ -5,9 +5,10 @@
 //! [`agents`]), the list of revoked [`tokens`], what the supervisor and the scheduler do for everyone: [`nodes`], the queue
 //! and the events of [`executions`], of which a user is shown only what [`executions::get`] has let through, and the
 //! firing of [`schedules`]; and what is told without being asked: [`reminders`] and tasks that are [`due`], and the
-//! [`outbox`].
+//! [`outbox`], for which [`a2a::pushes`] says who is told of tasks next.
 //! What [`Store::write`] has answered is on disk.
 
+pub mod a2a;
 pub mod agents;
 pub mod backup;
 mod conn;

@@ -19,6 +19,7 @@ const STEPS: &[(i64, &str)] = &[
     (4, include_str!("migrations/0004_executions.sql")),
     (5, include_str!("migrations/0005_notifications.sql")),
     (6, include_str!("migrations/0006_schedules.sql")),
+    (7, include_str!("migrations/0007_a2a.sql")),
 ];
 
 /// The version of the schema that this program writes.

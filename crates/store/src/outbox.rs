@@ -1,6 +1,7 @@
 //! The outbox: what is to be delivered, each piece to one channel. Works on everyone's rows, for the deliverer.
 //!
-//! A claim counts an attempt and ends by itself; what a claim that was overtaken has to say is refused.
+//! A claim counts an attempt and ends by itself; what a claim that was overtaken has to say is refused. The payload of what
+//! is no notification is only kept until it has ended: nobody looks at it again.
 
 use jiff::Timestamp;
 use model::UserId;
@@ -88,6 +89,18 @@ pub async fn next(conn: &mut Conn, channel: &str) -> Result<Option<Timestamp>> {
     conn.first((sql, args![channel])).await?.map_or(Ok(None), |row| row.maybe_time(0))
 }
 
+/// Every channel for which something waits, and when the first of it can be claimed.
+pub async fn waiting(conn: &mut Conn) -> Result<Vec<(String, Timestamp)>> {
+    // From channel to channel along the index: DISTINCT would look at everything that waits.
+    let sql = "WITH RECURSIVE waiting (channel) AS (\
+               SELECT MIN(d.channel) FROM deliveries d WHERE d.ended_at IS NULL \
+               UNION ALL SELECT (SELECT MIN(d.channel) FROM deliveries d WHERE d.ended_at IS NULL \
+               AND d.channel > w.channel) FROM waiting w WHERE w.channel IS NOT NULL) \
+               SELECT w.channel, (SELECT MIN(d.next_at) FROM deliveries d WHERE d.ended_at IS NULL \
+               AND d.channel = w.channel) FROM waiting w WHERE w.channel IS NOT NULL";
+    conn.all((sql, [])).await?.iter().map(|row| Ok((row.text(0)?, row.time(1)?))).collect()
+}
+
 /// Whether anything at all is to be delivered.
 pub async fn is_empty(conn: &mut Conn) -> Result<bool> {
     Ok(conn.first(("SELECT 1 FROM deliveries WHERE ended_at IS NULL LIMIT 1", [])).await?.is_none())
@@ -101,7 +114,8 @@ pub async fn release(conn: &mut Conn, now: Timestamp) -> Result<u64> {
 
 /// It has arrived. `false`: the claim was overtaken.
 pub async fn done(conn: &mut Conn, claimed: &Claimed, now: Timestamp) -> Result<bool> {
-    let sql = "UPDATE deliveries SET ended_at = $3, last_error = NULL \
+    let sql = "UPDATE deliveries SET ended_at = $3, last_error = NULL, \
+               payload = CASE WHEN notification_id IS NULL THEN '' ELSE payload END \
                WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
     Ok(conn.run((sql, args![claimed.id, claimed.attempts, now])).await? == 1)
 }
@@ -113,9 +127,18 @@ pub async fn again(conn: &mut Conn, claimed: &Claimed, error: &str, next_at: Tim
     Ok(conn.run((sql, args![claimed.id, claimed.attempts, next_at, without_nul(error)])).await? == 1)
 }
 
+/// It was not tried here after all, which does not count; somebody else may try it from then on. `false`: the claim was
+/// overtaken.
+pub async fn put_back(conn: &mut Conn, claimed: &Claimed, next_at: Timestamp) -> Result<bool> {
+    let sql = "UPDATE deliveries SET attempts = attempts - 1, next_at = $3 \
+               WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
+    Ok(conn.run((sql, args![claimed.id, claimed.attempts, next_at])).await? == 1)
+}
+
 /// It has not arrived, and is given up. `false`: the claim was overtaken.
 pub async fn give_up(conn: &mut Conn, claimed: &Claimed, error: &str, now: Timestamp) -> Result<bool> {
-    let sql = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = $4 \
+    let sql = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = $4, \
+               payload = CASE WHEN notification_id IS NULL THEN '' ELSE payload END \
                WHERE id = $1 AND attempts = $2 AND ended_at IS NULL";
     Ok(conn.run((sql, args![claimed.id, claimed.attempts, now, without_nul(error)])).await? == 1)
 }

@@ -7,18 +7,20 @@ use model::agent::{Agent, Draft};
 use model::invalid::Checks;
 
 use crate::command::{self, program};
-use crate::{Failure, presets};
+use crate::{Failure, presets, referred};
 
 /// The agent, with what its preset adds.
 pub fn written(draft: Draft, variables: &dyn Fn(&str) -> Option<String>) -> Result<Agent, Invalid> {
     presets::apply(draft, variables)?.check()
 }
 
-/// Whether its program and its directory are there.
+/// Whether its program, its directory and its token are there.
 pub fn here(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<(), Invalid> {
     let mut checks = Checks::default();
     let home = variables("HOME");
-    if let Err(failure) = find(agent, variables) {
+    if !agent.is_elsewhere()
+        && let Err(failure) = find(agent, variables)
+    {
         checks.fail("executable_path", "executable", failure.message);
     }
     if let Some(directory) = &agent.working_directory {
@@ -26,6 +28,13 @@ pub fn here(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result
         if !there {
             let message = format!("must be a directory that is there, not '{directory}'");
             checks.fail("working_directory", "directory", message);
+        }
+    }
+    let token = agent.a2a.auth.as_ref().and_then(|auth| auth.token.as_deref());
+    let shown = agent.card_auth.as_ref().map(|auth| auth.token.as_str());
+    for (field, token) in [("a2a.auth.token", token), ("card_auth.token", shown)] {
+        if let Some(Err(fault)) = token.map(|token| referred(token, variables)) {
+            checks.fail(field, "reference", format!("refers to {fault}"));
         }
     }
     checks.finish(Some(()))
@@ -49,7 +58,13 @@ pub fn faults(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Vec<
 
 /// Where its program is, if it is there.
 pub fn program(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    find(agent, variables).ok()
+    find(agent, variables).ok().filter(|_| !agent.is_elsewhere())
+}
+
+/// The token that is shown to an agent elsewhere, if any, or why it cannot be known.
+pub fn token(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<Option<String>, Failure> {
+    let token = agent.card_auth.as_ref().map(|auth| referred(&auth.token, variables)).transpose();
+    token.map_err(|fault| Failure::permanent(format!("card_auth.token refers to {fault}")))
 }
 
 fn find(agent: &Agent, variables: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf, Failure> {

@@ -10,8 +10,9 @@ use model::Clock;
 use model::agent::Agent;
 use model::execution::{Execution, Illegal, ResourceUsage, State};
 use model::redact::{Redactor, What};
+use model::said::Said;
 use store::Store;
-use store::executions::{Event, Fence, Kind, Left};
+use store::executions::{Event, Fence, Kind, Left, SAID};
 use tokio::sync::{Notify, watch};
 
 use crate::streams::{Name, Streams};
@@ -66,6 +67,8 @@ struct Notes {
     max_output: u64,
     /// How many bytes are kept of earlier tries.
     earlier: i64,
+    /// How many bytes are kept of what is more than text, and where the next of it begins.
+    said: (u64, u64),
 }
 
 impl Desk {
@@ -169,6 +172,29 @@ impl Desk {
         self.0.dirty.notify_one();
     }
 
+    /// Something was said that is more than text. Waits where more is said than can be written. Of what is too long to be
+    /// kept nothing is.
+    pub async fn say(&self, mut said: Said) {
+        while self.is_full() && !self.notes().closed {
+            if let Err(error) = self.flush().await {
+                tracing::warn!(event = "output_not_written", execution_id = %self.id(), error = %error);
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        let redactor = self.notes().redactor.clone();
+        said.redact(&redactor);
+        let text = match serde_json::to_string(&said) {
+            Ok(text) => text,
+            Err(error) => {
+                tracing::error!(event = "output_not_written", execution_id = %self.id(), error = %error);
+                return;
+            }
+        };
+        let now = self.0.clock.now();
+        self.notes().say_more(text, now);
+        self.0.dirty.notify_one();
+    }
+
     /// Nothing has come for a moment: what is held back is shown as far as that is safe.
     pub fn pause(&self, stream: Name) {
         let now = self.0.clock.now();
@@ -234,7 +260,8 @@ impl Desk {
         notes.enter(State::Failed, now)?;
         notes.execution.begin_anew(now);
         notes.enter(State::Starting, now)?;
-        notes.earlier += notes.streams.kept();
+        notes.earlier += notes.kept();
+        notes.said = (0, 0);
         notes.streams = Streams::new(notes.max_output, &notes.redactor);
         drop(notes);
         self.0.dirty.notify_one();
@@ -359,7 +386,13 @@ impl Notes {
             redactor,
             max_output,
             earlier: 0,
+            said: (0, 0),
         }
+    }
+
+    /// How many bytes are kept of this try.
+    fn kept(&self) -> i64 {
+        self.streams.kept() + i64::try_from(self.said.0).unwrap_or(i64::MAX)
     }
 
     fn enter(&mut self, state: State, now: Timestamp) -> Result<(), Illegal> {
@@ -377,6 +410,23 @@ impl Notes {
             self.go_on(stream, start, text, now);
         }
         self.changed = true;
+    }
+
+    /// What is more than text stands whole where it was said, or not at all.
+    fn say_more(&mut self, text: String, now: Timestamp) {
+        // What was said before it is told before it, as far as that can be known.
+        for stream in Name::ALL.iter().copied() {
+            self.pause(stream, now);
+        }
+        let (kept, start) = self.said;
+        let length = text.len() as u64;
+        let fits = kept + length <= self.max_output;
+        self.said = (kept + if fits { length } else { 0 }, start + length);
+        let start = i64::try_from(start).unwrap_or(i64::MAX);
+        match fits {
+            true => self.push(Kind::Said, SAID, start, text, now),
+            false => self.push(Kind::Gap, SAID, start, length.to_string(), now),
+        }
     }
 
     fn skip(&mut self, stream: Name, bytes: u64, now: Timestamp) {
@@ -464,8 +514,8 @@ impl Notes {
             execution: self.execution.clone(),
             events: std::mem::take(&mut self.events),
             dropped: std::mem::take(&mut self.dropped),
-            truncated: self.streams.is_truncated(),
-            output_bytes: self.earlier + self.streams.kept(),
+            truncated: self.streams.is_truncated() || self.said.0 < self.said.1,
+            output_bytes: self.earlier + self.kept(),
         }
     }
 }

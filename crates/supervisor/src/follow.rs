@@ -57,6 +57,16 @@ impl Supervisor {
         }
     }
 
+    /// Rings when an execution may have changed, also one that has ended: its task may go on.
+    pub fn bell(&self, id: Uuid) -> Bell {
+        Bell { wake: self.0.wakes.of(id), every: self.look_every() }
+    }
+
+    /// Those who follow this execution shall look.
+    pub fn ring(&self, id: Uuid) {
+        self.0.wakes.wake(id);
+    }
+
     /// Waits for the end of an execution.
     pub async fn wait(&self, whose: Whose, id: Uuid) -> store::Result<Execution> {
         let wake = self.0.wakes.of(id);
@@ -87,6 +97,24 @@ impl Supervisor {
     }
 }
 
+/// Only a hint: the table is the truth.
+pub struct Bell {
+    wake: Arc<Notify>,
+    every: Duration,
+}
+
+impl Bell {
+    /// Is over when it rings after this was called, and after a while anyway.
+    pub fn next(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut rung = Box::pin(self.wake.clone().notified_owned());
+        rung.as_mut().enable();
+        let every = self.every;
+        async move {
+            let _ = tokio::time::timeout(every, rung).await;
+        }
+    }
+}
+
 impl Follower {
     /// Whom it follows.
     pub fn id(&self) -> Uuid {
@@ -98,6 +126,14 @@ impl Follower {
     pub fn so_far(mut self) -> Self {
         self.so_far = true;
         self
+    }
+
+    /// The next thing that has happened already; nothing where there is none at the moment.
+    pub async fn next_so_far(&mut self) -> store::Result<Option<Told>> {
+        if self.ready.is_empty() && !self.over {
+            self.read().await?;
+        }
+        Ok(self.ready.pop_front())
     }
 
     /// The next thing to tell; nothing after the end.

@@ -43,7 +43,7 @@ pub use admission::Admission;
 pub use clip::{Clip, Clipped};
 pub use desk::{Desk, Stop};
 pub use failure::Failure;
-pub use follow::{Follower, Told};
+pub use follow::{Bell, Follower, Told};
 pub use registry::{Entry, Source};
 pub use runner::{Asker, Ended, Request, Run, Runner};
 pub use streams::Name as Stream;
@@ -188,9 +188,24 @@ impl Supervisor {
         }))
     }
 
+    /// Where this node keeps what is not in the database.
+    pub fn data_dir(&self) -> &std::path::Path {
+        self.0.processes.data_dir()
+    }
+
     /// Adds an agent that is part of the program, and what carries it out.
     pub fn build_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
         self.registry().build_in(agent, runner);
+    }
+
+    /// What carries out the agents that have a card elsewhere.
+    pub fn set_elsewhere(&self, runner: Arc<dyn Runner>) {
+        self.registry().set_elsewhere(runner);
+    }
+
+    /// The token that is shown to an agent elsewhere, if any, as it is at the moment.
+    pub fn token_for(&self, agent: &Agent) -> Result<Option<String>, Failure> {
+        check::token(agent, &|name| (self.0.variables)(name))
     }
 
     /// Every agent there is.
@@ -224,6 +239,21 @@ impl Supervisor {
         let agent = check::written(draft, &variables)?;
         check::here(&agent, &variables)?;
         Ok(agent)
+    }
+
+    /// The agent under this id, whoever asks.
+    pub fn agent(&self, id: &str) -> Option<Entry> {
+        self.registry().get(id)
+    }
+
+    /// The largest input that any agent takes, in bytes.
+    pub fn largest_input(&self) -> u64 {
+        self.registry().all().values().map(|entry| entry.agent.max_input_size).max().unwrap_or_default()
+    }
+
+    /// What `env:NAME` or `file:PATH` stands for at the moment; nothing where that is empty or not there.
+    pub fn secret(&self, reference: &str) -> Option<String> {
+        referred(reference, &|name| (self.0.variables)(name)).ok()
     }
 
     /// Something was put into the queue of this agent.
@@ -306,7 +336,23 @@ impl Supervisor {
 
     /// The values behind the references in an agent's variables, as far as they are there.
     pub(crate) fn known_secrets(&self, agent: &Agent) -> Vec<String> {
-        agent.envs.values().flat_map(|value| references(value, &self.0.variables)).collect()
+        let shown = agent.card_auth.iter().map(|auth| &auth.token);
+        agent.envs.values().chain(shown).flat_map(|value| references(value, &self.0.variables)).collect()
+    }
+}
+
+/// What a reference stands for, or why it stands for nothing; never what is there.
+fn referred(reference: &str, variables: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    let value = match reference.split_once(':') {
+        Some(("env", name)) => variables(name).ok_or_else(|| format!("the variable {name}, which is not set")),
+        Some(("file", path)) => {
+            std::fs::read_to_string(path).map_err(|error| format!("the file {path}, which cannot be read: {error}"))
+        }
+        _ => Err("nothing: it must be env:NAME or file:PATH".to_owned()),
+    };
+    match value?.trim() {
+        "" => Err(format!("{reference}, which is empty")),
+        value => Ok(value.to_owned()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::agent::Agent;
-use model::execution::{Artifact, Category, Execution, State};
+use model::execution::{Artifact, Category, Execution, Outcome, State};
 use store::executions::{Claimed, Fence, claim, give_back, queue_again};
 use tokio::time::Instant;
 
@@ -206,6 +206,7 @@ struct Last {
     exit_code: Option<i64>,
     usage: Option<model::execution::ResourceUsage>,
     artifacts: Vec<Artifact>,
+    outcome: Option<Outcome>,
 }
 
 impl Last {
@@ -220,6 +221,12 @@ impl Last {
 
     fn note(&self, execution: &mut Execution) {
         execution.exit_code = self.exit_code;
+        // Only who came to an end by itself means something by it.
+        execution.outcome = self.outcome.filter(|outcome| match outcome {
+            Outcome::Rejected => self.state() == State::Failed && self.stop.is_none(),
+            Outcome::Asks | Outcome::NeedsAccess | Outcome::Message => self.state() == State::Completed,
+            Outcome::Withdrawn => false,
+        });
         if self.usage.is_some() {
             execution.resource_usage = self.usage;
         }
@@ -268,9 +275,12 @@ async fn attempt_once(run: &Run, entry: &Entry, desk: &Desk, limit: Duration) ->
     };
     // A run that ended by itself in the last moment has ended by itself.
     let stop = desk.is_stopped().filter(|_| timed_out || ended.failure.is_some() || ended.stopped);
-    let failure = ended.failure.map(|failure| classified(failure, ended.exit_code, &run.agent, desk));
+    let rejected = ended.outcome == Some(Outcome::Rejected);
+    let failure = ended.failure.or_else(|| rejected.then(|| Failure::permanent("the agent does not want to do this")));
+    let failure = failure.map(|failure| classified(failure, ended.exit_code, &run.agent, desk));
     let failure = failure.map(|failure| Failure { message: desk.redacted(&failure.message), ..failure });
-    Last { stop, failure, exit_code: ended.exit_code, usage: ended.usage, artifacts: ended.artifacts }
+    let Ended { exit_code, usage, artifacts, outcome, .. } = ended;
+    Last { stop, failure, exit_code, usage, artifacts, outcome }
 }
 
 /// What the agent's configuration says about this failure.
@@ -299,7 +309,8 @@ fn classified(failure: Failure, exit_code: Option<i64>, agent: &Agent, desk: &De
 fn retry_delay(last: &Last, desk: &Desk, agent: &Agent) -> Option<Duration> {
     let execution = desk.execution();
     let transient = last.failure.as_ref().is_some_and(|failure| failure.category == Category::Transient);
-    if last.stop.is_some() || !transient || execution.retry_count >= execution.max_retries {
+    let rejected = last.outcome == Some(Outcome::Rejected);
+    if last.stop.is_some() || !transient || rejected || execution.retry_count >= execution.max_retries {
         return None;
     }
     let doubled = 1u32.checked_shl(u32::try_from(execution.retry_count).unwrap_or(31)).unwrap_or(u32::MAX);

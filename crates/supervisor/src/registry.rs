@@ -33,6 +33,13 @@ pub struct Entry {
     pub runner: Arc<dyn Runner>,
 }
 
+impl Entry {
+    /// Everyone may talk to the assistant; the rest is for those whom the agent names.
+    pub fn is_for(&self, user: &User) -> bool {
+        self.agent.id == ASSISTANT || self.agent.lets(user)
+    }
+}
+
 /// What is known at the moment. The table is the truth for those of the API; this is a copy that is refreshed.
 pub(crate) struct Registry {
     processes: Arc<dyn Runner>,
@@ -41,6 +48,8 @@ pub(crate) struct Registry {
 
 #[derive(Default)]
 struct Entries {
+    /// For agents elsewhere.
+    elsewhere: Option<Arc<dyn Runner>>,
     built_in: Vec<Entry>,
     file: Vec<Arc<Agent>>,
     api: Vec<Kept>,
@@ -73,6 +82,11 @@ impl Registry {
         self.change(|entries| entries.built_in.push(entry));
     }
 
+    /// What carries out agents that run elsewhere.
+    pub(crate) fn set_elsewhere(&self, runner: Arc<dyn Runner>) {
+        self.change(|entries| entries.elsewhere = Some(runner));
+    }
+
     /// Those of the configuration, when it is read again.
     pub(crate) fn set_file(&self, agents: Vec<Agent>) {
         self.change(|entries| entries.file = agents.into_iter().map(Arc::new).collect());
@@ -93,12 +107,16 @@ impl Registry {
 
     /// Those that the user may run.
     pub(crate) fn of(&self, user: &User) -> Vec<Entry> {
-        self.all().values().filter(|entry| is_for(entry, user)).cloned().collect()
+        self.all().values().filter(|entry| entry.is_for(user)).cloned().collect()
     }
 
     fn change(&self, change: impl FnOnce(&mut Entries)) {
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         change(&mut entries);
+        let runner = |agent: &Agent| match &entries.elsewhere {
+            Some(elsewhere) if agent.is_elsewhere() => elsewhere.clone(),
+            _ => self.processes.clone(),
+        };
         let mut all = BTreeMap::new();
         for kept in &entries.api {
             let entry = Entry {
@@ -106,13 +124,13 @@ impl Registry {
                 source: Source::Api,
                 created_at: Some(kept.created_at),
                 updated_at: Some(kept.updated_at),
-                runner: self.processes.clone(),
+                runner: runner(&kept.agent),
             };
             all.insert(kept.agent.id.clone(), entry);
         }
         // What the operator wrote down wins over what came over the API under the same id.
         for agent in &entries.file {
-            let (source, runner) = (Source::File, self.processes.clone());
+            let (source, runner) = (Source::File, runner(agent));
             let entry = Entry { agent: agent.clone(), source, created_at: None, updated_at: None, runner };
             all.insert(agent.id.clone(), entry);
         }
@@ -121,9 +139,4 @@ impl Registry {
         }
         entries.all = Arc::new(all);
     }
-}
-
-/// Everyone may talk to the assistant; the rest is for those whom the agent names.
-pub(crate) fn is_for(entry: &Entry, user: &User) -> bool {
-    entry.agent.id == ASSISTANT || entry.agent.lets(user)
 }

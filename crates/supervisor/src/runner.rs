@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::agent::Agent;
-use model::execution::{Artifact, ResourceUsage};
+use model::execution::{Artifact, Outcome, ResourceUsage};
 use model::{Invalid, User, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,6 +22,11 @@ pub trait Runner: Send + Sync + 'static {
     /// Whether this can be asked for. What is wrong with it is named before it waits in the queue.
     fn check(&self, _: &Request) -> Result<(), Invalid> {
         Ok(())
+    }
+
+    /// Whether it may say [`Said::Message`](model::said::Said::Message): whoever follows waits a moment for that then.
+    fn answers_by_message(&self) -> bool {
+        false
     }
 
     /// Runs one. Everything it began has ended when this does, and it ends soon after [`Desk::stopped`] does.
@@ -53,6 +58,9 @@ pub struct Request {
     /// For agents that act as the user themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asker: Option<Asker>,
+    /// The message of another agent, as A2A writes it, for those who understand more than the text in `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Value>,
 }
 
 /// What is known about a user beyond the id, at the time of asking.
@@ -86,6 +94,8 @@ pub struct Ended {
     pub exit_code: Option<i64>,
     pub usage: Option<ResourceUsage>,
     pub artifacts: Vec<Artifact>,
+    /// What this end means beyond that.
+    pub outcome: Option<Outcome>,
 }
 
 impl From<Failure> for Ended {

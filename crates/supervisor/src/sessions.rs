@@ -26,6 +26,11 @@ impl Supervisor {
     /// committed.
     pub fn prepare_session(&self, user: &User, agent_id: &str) -> Result<(Session, Entry), Refused> {
         let entry = self.agent_for(user, agent_id)?;
+        Ok((self.prepare_session_with(&entry)?, entry))
+    }
+
+    /// The same for one whom another door has let in to this agent.
+    pub fn prepare_session_with(&self, entry: &Entry) -> Result<Session, Refused> {
         if !entry.agent.enabled {
             return Err(Refused::Disabled(entry.agent.id.clone()));
         }
@@ -37,7 +42,7 @@ impl Supervisor {
             return Err(Refused::NotHere("this node runs no agents: open sessions on one that does"));
         }
         let now = self.clock().now();
-        let session = Session {
+        Ok(Session {
             id: self.clock().id(),
             agent_id: entry.agent.id.clone(),
             state: State::Starting,
@@ -46,8 +51,7 @@ impl Supervisor {
             expires_at: later(now, entry.agent.session_timeout.duration()),
             ended_at: None,
             error_message: None,
-        };
-        Ok((session, entry))
+        })
     }
 
     /// Which node holds sessions that are opened here.

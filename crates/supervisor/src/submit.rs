@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use model::agent::{Agent, Override};
 use model::execution::{Execution, FollowUp, State};
 use model::invalid::Checks;
+use model::said::{self, Part};
 use model::{Invalid, User};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -14,7 +15,7 @@ use store::executions::New;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::registry::{Entry, Source, is_for};
+use crate::registry::{Entry, Source};
 use crate::runner::{Asker, Request};
 use crate::{Refused, Supervisor, desk};
 
@@ -37,6 +38,9 @@ pub struct Draft {
     /// In seconds; no longer than the agent's own.
     #[serde(default)]
     pub timeout: Option<model::agent::Seconds>,
+    /// The message of another agent, as A2A writes it; its text is the input.
+    #[serde(skip)]
+    pub message: Option<Value>,
 }
 
 /// On whose behalf a run is asked for, besides the user.
@@ -54,13 +58,18 @@ impl Supervisor {
     /// The agent under this id, where the user may run it.
     pub fn agent_for(&self, user: &User, id: &str) -> Result<Entry, Refused> {
         // What is not theirs is not there.
-        self.registry().get(id).filter(|entry| is_for(entry, user)).ok_or(Refused::NoAgent)
+        self.registry().get(id).filter(|entry| entry.is_for(user)).ok_or(Refused::NoAgent)
     }
 
     /// An execution that can be put into the queue with [`store::executions::submit`]; [`Supervisor::wake`] is to be
     /// called when that is committed, [`Supervisor::forget`] when it was refused.
     pub fn prepare(&self, user: &User, agent_id: &str, draft: Draft, origin: Origin) -> Result<New, Refused> {
         let entry = self.agent_for(user, agent_id)?;
+        self.prepare_with(&entry, user, draft, origin)
+    }
+
+    /// The same for one whom another door has let in to this agent: who may pass there is said elsewhere than in `allow`.
+    pub fn prepare_with(&self, entry: &Entry, user: &User, draft: Draft, origin: Origin) -> Result<New, Refused> {
         let agent = &entry.agent;
         if !agent.enabled {
             return Err(Refused::Disabled(agent.id.clone()));
@@ -73,6 +82,7 @@ impl Supervisor {
             working_directory: draft.working_directory.map(PathBuf::from),
             envs: draft.envs.unwrap_or_default(),
             asker: (entry.source == Source::BuiltIn).then(|| Asker::from(user)),
+            message: draft.message,
         };
         entry.runner.check(&request)?;
         let now = self.clock().now();
@@ -81,7 +91,11 @@ impl Supervisor {
         let input = redactor.text(&request.input).replace('\0', "\u{fffd}");
         let mut parameters = Value::Object(request.parameters.clone());
         redactor.json(&mut parameters);
-        let clean = input == request.input && parameters == Value::Object(request.parameters.clone());
+        let mut message = request.message.clone();
+        message.iter_mut().for_each(|message| said::redact_message(&redactor, message));
+        let clean = input == request.input
+            && parameters == Value::Object(request.parameters.clone())
+            && message == request.message;
         // What an administrator sets for one run is as good as secret.
         let spooled = !clean || !request.envs.is_empty();
         let mut context = origin.context;
@@ -112,6 +126,8 @@ impl Supervisor {
             request,
             spool,
             follow_up: origin.follow_up,
+            message,
+            task: None,
             wait_until: later(now, agent.queue_timeout.duration()),
             places: i64::from(agent.places()),
             depth: i64::from(agent.queue_depth),
@@ -129,7 +145,11 @@ impl Supervisor {
 
     fn check(&self, user: &User, agent: &Agent, draft: &Draft) -> Result<(), Refused> {
         let mut checks = Checks::default();
-        if draft.input.len() as u64 > agent.max_input_size {
+        let parts = draft.message.as_ref().map_or(Ok(Vec::new()), said::parts_of);
+        let parts =
+            parts.map_err(|error| Invalid::one("message.parts", "parts", format!("cannot be read: {error}")))?;
+        let size = draft.input.len().max(parts.iter().map(Part::size).sum());
+        if size as u64 > agent.max_input_size {
             return Err(Refused::TooLarge { limit: agent.max_input_size });
         }
         for name in draft.parameters.iter().flat_map(Map::keys) {
@@ -197,6 +217,7 @@ fn new_execution(
         exit_code: None,
         error_message: None,
         error_category: None,
+        outcome: None,
         retry_count: 0,
         max_retries: i64::from(agent.max_retries),
         attempt: 1,

@@ -59,6 +59,12 @@ pub(crate) struct NewAgent {
     /// Program: a path, or a name on the PATH
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) executable: Option<String>,
+    /// Instead of a program: address of an agent elsewhere that speaks A2A, or of its card
+    #[arg(long, value_name = "URL", conflicts_with_all = ["preset", "executable"])]
+    pub(crate) card_url: Option<String>,
+    /// Token to show to it, by reference: env:NAME or file:PATH
+    #[arg(long, value_name = "REFERENCE", requires = "card_url")]
+    pub(crate) card_token: Option<String>,
     /// Argument, with templates such as {{input}}; may be given several times
     #[arg(long = "arg", value_name = "ARG", allow_hyphen_values = true)]
     pub(crate) args: Vec<String>,

@@ -4,13 +4,14 @@ use std::io::Write;
 
 use anyhow::Context;
 use assistant::models::Choice;
-use model::agent::Agent;
+use model::agent::{Agent, Endpoint};
 use model::schedule::Settings;
 use scheduler::Checked;
 use serde_json::{Map, json};
 use tools::foreign::{self, Transport};
 
 use crate::cli::{ConfigCommand, Global};
+use crate::config::a2a;
 use crate::config::mcp_servers::{self, KEYS, Key, Of};
 use crate::config::notify;
 use crate::config::settings::{Kind, SETTINGS, Setting};
@@ -55,6 +56,9 @@ pub(crate) fn template() -> String {
             section = of;
         }
         text.push_str(&format!("# {}\n# {key} = {}\n", setting.about, setting.example));
+        if setting.name == "a2a.allow_private_webhooks" {
+            text.push_str(ASSISTANT);
+        }
     }
     text.push_str("\n# MCP servers whose tools the assistant uses, each a program or an address.\n# [[mcp_servers]]\n");
     for Key { name, about, example, .. } in KEYS.iter().filter(|key| key.of != Of::Url) {
@@ -82,6 +86,18 @@ pub(crate) fn template() -> String {
     text
 }
 
+/// How the assistant is offered: more than a setting can hold.
+const ASSISTANT: &str = r#"# The rest says how the assistant is offered to other programs; `a2a` of an agent says the same of that agent.
+# enabled = true
+# transports = ["json_rpc", "http_json", "grpc"]
+# Without it, the tokens of [auth]. bearer_token, api_key, jwt or none.
+# auth = { type = "bearer_token", token = "env:A2A_TOKEN", user = "7d9f1a52-3c1e-4b7a-9d42-5f0e6f1c2b3a" }
+# A caller; server.rate_limit_per_minute where it is not given.
+# rate = { per_minute = 60, burst = 10 }
+# What is not listed is refused.
+# capabilities = { supported_content_types = ["text/plain"], max_input_size = 10000 }
+"#;
+
 /// Two of very many ways to write an agent down.
 const AGENTS: &str = r#"
 # Programs that `adjutant run` runs: `adjutant agents detect` finds those that are installed.
@@ -95,6 +111,8 @@ const AGENTS: &str = r#"
 # access_type = "read-write"
 # Who may run it: ids of users, or "*". Administrators always may.
 # allow = ["*"]
+# How other programs reach it, by the Agent2Agent protocol.
+# a2a = { transports = ["json_rpc", "http_json"], rate = { per_minute = 60, burst = 10 } }
 
 # [[agents]]
 # id = "shout"
@@ -174,7 +192,7 @@ fn show(global: &Global) -> anyhow::Result<()> {
             .collect();
         let all = json!({
             "data_dir": config.data_dir, "settings": values, "models": models, "mcp_servers": servers, "agents": agents,
-            "schedules": schedules,
+            "schedules": schedules, "a2a": config.server.a2a.assistant,
             "notify": config.layers.notify.iter().map(|entry| channel(&config, entry)).collect::<Vec<_>>(),
         });
         return output::say(&all.to_string());
@@ -202,6 +220,10 @@ fn show(global: &Global) -> anyhow::Result<()> {
     for (agent, origin) in agents(&config) {
         rows.push(vec![format!("agents[{}]", agent.id), described(agent), origin]);
     }
+    if let Some(entry) = &config.layers.a2a {
+        let value = a2a::described(&config.server.a2a.assistant);
+        rows.push(vec!["a2a (assistant)".to_owned(), value, entry.origin.to_string()]);
+    }
     for (schedule, origin) in schedules(&config) {
         let Settings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;
         let when = match (cron_expression, every, at) {
@@ -226,10 +248,14 @@ fn agents(config: &Config) -> impl Iterator<Item = (&Agent, String)> {
 
 /// How an agent is run, and its variables as far as they are references.
 fn described(agent: &Agent) -> String {
-    let command: Vec<_> = std::iter::once(&agent.executable_path).chain(&agent.args).map(String::as_str).collect();
+    let place = agent.card_url.as_ref().unwrap_or(&agent.executable_path);
+    let command: Vec<_> = std::iter::once(place).chain(&agent.args).map(String::as_str).collect();
     let mut line = format!("{}, {}", command.join(" "), agent.access_type);
     if !agent.enabled {
         line.push_str(", off: enabled is false");
+    }
+    if agent.a2a != Endpoint::default() {
+        line.push_str(&format!(", by A2A {}", a2a::described(&agent.a2a)));
     }
     let variables: Vec<_> = agent.envs.iter().map(|(name, value)| format!("{name} {}", reference(value))).collect();
     if variables.is_empty() { line } else { format!("{line}, with {}", variables.join(", ")) }
@@ -246,9 +272,12 @@ fn agent_json(agent: &Agent, origin: &str) -> serde_json::Value {
         "name": agent.name,
         "enabled": agent.enabled,
         "executable_path": agent.executable_path,
+        "card_url": agent.card_url,
+        "card_auth": agent.card_auth,
         "args": agent.args,
         "access_type": agent.access_type,
         "envs": envs,
+        "a2a": agent.a2a,
         "origin": origin,
     })
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::listing::{self, lasting, query, short, text, timestamp, when};
 use super::run::{alone, finish};
-use super::watch::{Following, Show, Watch, gap};
+use super::watch::{Following, Show, Watch, gap, spoken};
 use crate::cli::{Executions, Global};
 use crate::client::Client;
 use crate::{output, wire};
@@ -135,6 +135,7 @@ fn details(execution: &Value, result: &Value) -> Vec<(&'static str, String)> {
         ("agent", text(execution, "agent_id").to_owned()),
         ("state", text(execution, "state").to_owned()),
         ("result", text(result, "status").to_owned()),
+        ("outcome", text(execution, "outcome").to_owned()),
         ("error", [text(execution, "error_message"), &category].concat()),
         ("exit code", number("exit_code")),
         ("queue", number("queue_position")),
@@ -191,6 +192,14 @@ async fn logs(client: &Client, global: &Global, name: &str, follow: bool, wanted
 }
 
 fn print(global: &Global, wanted: &str, event: &str, data: &str) -> anyhow::Result<()> {
+    if event == "said" && (wanted == "all" || wanted == "stdout") {
+        if global.json {
+            return output::say(data);
+        }
+        let (answer, aside) = spoken(&serde_json::from_str(data)?);
+        output::put_err(aside.as_bytes());
+        return output::put(answer.as_bytes());
+    }
     if event != "output" {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! One file a command, named like it.
 
+pub(crate) mod a2a;
 mod agents;
 mod backup;
 pub(crate) mod chat;

@@ -5,7 +5,9 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::Context;
+use model::said::{Content, Said};
 use reqwest::Method;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -131,6 +133,7 @@ impl<'a> Watch<'a> {
             let data: Value = serde_json::from_str(&event.data).context("the server's answer is not JSON")?;
             match event.name.as_str() {
                 "output" => self.unread |= !printer.output(&data)?,
+                "said" => self.unread |= !printer.said(&data)?,
                 "state" => printer.state(&data),
                 "result" => {
                     printer.end()?;
@@ -203,6 +206,16 @@ impl Printer {
         Ok(true)
     }
 
+    /// What is more than text, as far as it can be shown as text.
+    fn said(&mut self, data: &Value) -> anyhow::Result<bool> {
+        if matches!(self.show, Show::Nothing) {
+            return Ok(true);
+        }
+        let (answer, aside) = spoken(data);
+        output::put_err(aside.as_bytes());
+        self.put(&answer)
+    }
+
     fn put(&mut self, text: &str) -> anyhow::Result<bool> {
         if text.is_empty() {
             return Ok(true);
@@ -241,6 +254,25 @@ impl Printer {
     }
 }
 
+/// What was said that is more than text: what belongs to the answer, and what is only good to know.
+pub(crate) fn spoken(said: &Value) -> (String, String) {
+    let Ok(said) = Said::deserialize(said) else { return Default::default() };
+    let parts = match &said {
+        Said::Artifact(piece) => &piece.parts,
+        Said::Message(parts) | Said::Status(parts) => parts,
+    };
+    let text = model::said::as_input(parts);
+    let files = parts.iter().filter(|part| matches!(part.content, Content::Bytes(_)));
+    let files = files
+        .map(|part| format!("[{}, {} bytes]\n", part.name.as_deref().unwrap_or("a file without a name"), part.size()));
+    let files: String = files.collect();
+    match said {
+        Said::Status(_) if text.is_empty() => (String::new(), files),
+        Said::Status(_) => (String::new(), format!("{text}\n{files}")),
+        Said::Artifact(_) | Said::Message(_) => (text, files),
+    }
+}
+
 /// Stands for output that was not kept.
 pub(crate) fn gap(missing: u64) -> String {
     format!("[… {missing} bytes were not kept …]")
@@ -260,6 +292,22 @@ pub(crate) fn conclude(result: &Value) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_more_than_text_is_shown_as_text() {
+        for (said, answer, aside) in [
+            (serde_json::json!({"message": [{"text": "hi"}]}), "hi", ""),
+            (serde_json::json!({"status": [{"text": "soon"}]}), "", "soon\n"),
+            (
+                serde_json::json!({"artifact": {"artifact_id": "1", "parts": [{"bytes": "AAEC", "name": "a.bin"}, {"data": 1}]}}),
+                "1",
+                "[a.bin, 3 bytes]\n",
+            ),
+            (serde_json::json!({"later": 1}), "", ""),
+        ] {
+            assert_eq!(spoken(&said), (answer.to_owned(), aside.to_owned()), "{said}");
+        }
+    }
 
     #[test]
     fn what_was_said_is_not_said_again() {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::entries::{About, Entry};
 use super::read::Reader;
-use super::{Mistake, Variables};
+use super::{Mistake, Variables, a2a};
 
 pub(crate) const SECTION: &str = "agents";
 
@@ -14,7 +14,7 @@ pub(crate) const ABOUT: About =
     About { section: SECTION, one: "an agent", wrong: "every agent is an [[agents]] of its own, with an id" };
 
 /// The agents, each well written; whether their programs are there is another question.
-pub(crate) fn read(reader: &mut Reader<'_>) -> Vec<Agent> {
+pub(crate) fn read(reader: &mut Reader<'_>, with_auth: bool) -> Vec<Agent> {
     let layers = reader.layers;
     let mut agents: Vec<Agent> = Vec::new();
     for entry in &layers.agents {
@@ -34,6 +34,8 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Vec<Agent> {
                 break;
             }
         }
+        let title = format!("{}.a2a", entry.title);
+        a2a::usable(reader, &title, &entry.origin_of("a2a"), &agent.a2a, with_auth);
         agents.push(agent);
     }
     agents

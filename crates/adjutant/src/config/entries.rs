@@ -42,16 +42,9 @@ pub(crate) fn collect(
     let mut entries = Vec::new();
     let named = (about.section, &["id", "name"][..], about.wrong);
     for Table { origin, title, keys } in tables(named, section, content, at, mistakes) {
-        let mut entry = Entry { origin, title, fields: Map::new(), origins: BTreeMap::new() };
+        let mut entry = Entry::new(origin, title);
         for (field, value, origin) in keys {
-            match to_json(value) {
-                Some(value) => drop(entry.fields.insert(field.clone(), value)),
-                None => {
-                    let message = format!("{}.{field} has a value that is none for {}", entry.title, about.one);
-                    mistakes.push(Mistake { origin: origin.clone(), message });
-                }
-            }
-            entry.origins.insert(field, origin);
+            entry.add(about.one, field, value, origin, mistakes);
         }
         entries.push(entry);
     }
@@ -59,6 +52,29 @@ pub(crate) fn collect(
 }
 
 impl Entry {
+    pub(crate) fn new(origin: Origin, title: impl Into<String>) -> Self {
+        Self { origin, title: title.into(), fields: Map::new(), origins: BTreeMap::new() }
+    }
+
+    /// One more field; `one` says what it is a field of.
+    pub(crate) fn add(
+        &mut self,
+        one: &str,
+        field: String,
+        value: &DeValue<'_>,
+        origin: Origin,
+        mistakes: &mut Vec<Mistake>,
+    ) {
+        match to_json(value) {
+            Some(value) => drop(self.fields.insert(field.clone(), value)),
+            None => {
+                let message = format!("{}.{field} has a value that is none for {one}", self.title);
+                mistakes.push(Mistake { origin: origin.clone(), message });
+            }
+        }
+        self.origins.insert(field, origin);
+    }
+
     pub(crate) fn origin_of(&self, field: &str) -> Origin {
         self.origins.get(field).unwrap_or(&self.origin).clone()
     }

@@ -11,7 +11,7 @@ use super::entries::{self, Entry as Several};
 use super::secrets::Variables;
 use super::settings::{self, Kind};
 use super::tables::Entry;
-use super::{Mistake, agents, config_file, mcp_servers, notify, schedules};
+use super::{Mistake, a2a, agents, config_file, mcp_servers, notify, schedules};
 use crate::cli::Global;
 
 /// Where a value was written; in the order of a file's lines.
@@ -60,6 +60,8 @@ pub(crate) struct Layers {
     pub(crate) mcp_servers: Vec<Entry>,
     pub(crate) agents: Vec<Several>,
     pub(crate) schedules: Vec<Several>,
+    /// What `[a2a]` says about the assistant.
+    pub(crate) a2a: Option<Several>,
     pub(crate) notify: Vec<Entry>,
 }
 
@@ -143,6 +145,11 @@ impl Layers {
             let name = format!("{}.{}", section.get_ref(), key.get_ref());
             let origin = at(key.span().start);
             let Some(setting) = settings::find(&name) else {
+                if section.get_ref() == a2a::SECTION {
+                    let entry = self.a2a.get_or_insert_with(|| Several::new(at(section.span().start), a2a::SECTION));
+                    entry.add(a2a::ONE, key.get_ref().to_string(), value.get_ref(), origin, mistakes);
+                    continue;
+                }
                 mistakes.push(unknown(&name, origin));
                 continue;
             };
@@ -169,7 +176,10 @@ impl Layers {
                 continue;
             }
             let Some(setting) = settings::find(&name) else {
-                mistakes.push(unknown(&name, origin));
+                mistakes.push(match name.split_once('.') {
+                    Some((a2a::SECTION, _)) => Mistake { origin, message: a2a::IN_THE_FILE.to_owned() },
+                    _ => unknown(&name, origin),
+                });
                 continue;
             };
             let Some(text) = value.to_str() else {

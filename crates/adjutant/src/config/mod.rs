@@ -3,6 +3,7 @@
 //! Everything that is wrong is reported at once, each with where it stands and what to do. Secrets are references
 //! (`env:NAME`, `file:PATH`); their values are looked up here and never shown.
 
+pub(crate) mod a2a;
 mod address;
 pub(crate) mod agents;
 pub(crate) mod entries;
@@ -17,12 +18,13 @@ pub(crate) mod settings;
 pub(crate) mod tables;
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assistant::models::{Choice, Provider};
+use ipnet::IpNet;
 use jiff::tz::TimeZone;
 use secrecy::{ExposeSecret, SecretString};
 use server::settings::{Auth, Rate};
@@ -121,6 +123,8 @@ impl Config {
         let time_zone = reader
             .parsed("assistant.time_zone", "a time zone such as Europe/Berlin", |name| TimeZone::get(name).ok())
             .unwrap_or_else(TimeZone::system);
+        let a2a = a2a::read(reader, auth.is_some());
+        let agents = agents::read(reader, auth.is_some());
         let settings = server::Settings {
             request_timeout: Duration::from_secs(reader.number("server.request_timeout_seconds", 1, 3600)),
             max_body_bytes: reader.size("server.max_body_bytes", 1024, 1 << 30),
@@ -128,6 +132,12 @@ impl Config {
             loopback_only: listen.ip().is_loopback(),
             public_url: reader.parsed("server.public_url", "a URL such as https://adjutant.example", origin_of),
             cors_origins: reader.list("server.cors_origins", "an origin such as https://app.example", origin_of),
+            trusted_proxies: reader.list(
+                "server.trusted_proxies",
+                "an address or a network such as 10.0.0.0/8",
+                network,
+            ),
+            a2a,
             rate_limit: rate(reader, auth.is_some()),
             auth,
             time_zone: time_zone.clone(),
@@ -164,7 +174,7 @@ impl Config {
             model_sources,
             model_reason,
             mcp_servers: mcp_servers::read(reader),
-            agents: agents::read(reader),
+            agents,
             schedules,
             admission: admission(reader, data_dir(global)),
             notify: notify::read(reader, time_zone),
@@ -291,6 +301,12 @@ fn has_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) || rest.contains("password=")
+}
+
+/// One address, or all of a network.
+fn network(text: &str) -> Option<IpNet> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| text.parse().ok().map(|address: IpAddr| address.into()))
 }
 
 /// Scheme, host and port; a path or anything behind it is not part of an origin.

@@ -51,6 +51,12 @@ pub(crate) const SETTINGS: &[Setting] = &[
         "[\"https://app.example\"]",
         "Web pages of other origins that may call the server.",
     ),
+    setting(
+        "server.trusted_proxies",
+        List(&[]),
+        "[\"10.0.0.0/8\"]",
+        "Addresses or networks of proxies whose X-Forwarded-For is believed.",
+    ),
     setting("server.request_timeout_seconds", Number(30), "30", "After this a request is answered with 504."),
     setting("server.max_body_bytes", Number(1024 * 1024), "1048576", "The largest body of a request."),
     setting("server.max_import_bytes", Number(64 * 1024 * 1024), "67108864", "The largest document to import."),
@@ -161,6 +167,18 @@ pub(crate) const SETTINGS: &[Setting] = &[
     ),
     setting("executions.min_free_memory_mb", Number(64), "64", "With less memory free nothing new starts."),
     setting("executions.min_free_disk_mb", Number(100), "100", "With less disk free nothing new starts."),
+    setting(
+        "a2a.default_agent",
+        Text("assistant"),
+        "\"assistant\"",
+        "The agent that A2A clients reach where they name none: at /.well-known/agent-card.json and by gRPC.",
+    ),
+    setting(
+        "a2a.allow_private_webhooks",
+        Flag(false),
+        "false",
+        "Whether A2A clients may be told of their tasks at private addresses, for tests.",
+    ),
     setting(
         "retention.conversation_days",
         Number(30),

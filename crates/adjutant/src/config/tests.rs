@@ -1,5 +1,6 @@
 //! Configuration: what wins, what is refused, and how mistakes are reported.
 
+mod a2a;
 mod mcp_servers;
 mod models;
 mod notify;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod a2a;
 mod agents;
 mod auth;
 mod chat;
@@ -9,6 +10,8 @@ mod cli;
 mod config;
 mod conversations;
 mod data;
+mod doors;
+mod elsewhere;
 mod executions;
 mod foreign;
 mod input;
@@ -16,6 +19,7 @@ mod isolation;
 mod jwks;
 mod kill;
 mod kill_chat;
+mod kill_push;
 mod mcp;
 mod models;
 mod nodes;

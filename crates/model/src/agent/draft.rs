@@ -6,9 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::elsewhere::{self, A2A, CardAuth};
+use super::endpoint::{EndpointDraft, Of};
 use super::{
-    ASSISTANT, AccessType, Agent, ErrorPattern, InputPattern, Limits, Mode, OutputPattern, Override, Permissions,
-    Protocol, Redact, Seconds, SessionRules,
+    ASSISTANT, AccessType, Agent, Endpoint, ErrorPattern, InputPattern, Limits, Mode, OutputPattern, Override,
+    Permissions, Protocol, Redact, Seconds, SessionRules,
 };
 use crate::execution::Category;
 use crate::invalid::Checks;
@@ -57,6 +59,9 @@ pub struct Draft {
     pub preset: Option<String>,
     pub agent_type: Option<String>,
     pub executable_path: Option<String>,
+    /// Instead of a program: where the card of an agent is that runs elsewhere.
+    pub card_url: Option<String>,
+    pub card_auth: Option<CardAuth>,
     pub working_directory: Option<String>,
     pub envs: Option<BTreeMap<String, String>>,
     pub args: Option<Vec<String>>,
@@ -91,6 +96,7 @@ pub struct Draft {
     pub overrides: Option<Vec<Override>>,
     pub exit_codes: Option<BTreeMap<i32, Category>>,
     pub error_patterns: Option<Vec<ErrorPattern>>,
+    pub a2a: Option<EndpointDraft>,
 }
 
 /// `or!(self, preset: a, b)`: each of these fields from the preset where it is not given.
@@ -101,11 +107,11 @@ macro_rules! or {
 impl Draft {
     /// This draft, with what it leaves open as `preset` has it.
     pub fn over(self, preset: Self) -> Self {
-        or!(self, preset: id, name, description, preset, agent_type, executable_path, working_directory, envs, args,
-            cli_args, parameters, mode, input_pattern, output_pattern, input_file_template, output_file_template,
+        or!(self, preset: id, name, description, preset, agent_type, executable_path, card_url, card_auth,
+            working_directory, envs, args, cli_args, parameters, mode, input_pattern, output_pattern, input_file_template, output_file_template,
             protocol, rpc_method, permissions, access_type, write_paths, max_concurrent_executions, timeout,
             session_timeout, keep_alive, session, enabled, grace, queue_depth, queue_timeout, max_retries, retry_delay,
-            max_input_size, max_output_size, redact, limits, allow, overrides, exit_codes, error_patterns)
+            max_input_size, max_output_size, redact, limits, allow, overrides, exit_codes, error_patterns, a2a)
     }
 
     /// The agent, or everything that is wrong with it. Whether its program is there is for others to say.
@@ -123,20 +129,25 @@ impl Draft {
 
     fn make(self, checks: &mut Checks) -> Agent {
         let id = id(checks, self.id.as_deref(), self.name.as_deref());
+        let elsewhere = elsewhere::is_elsewhere(checks, &self);
         let name = self.name.unwrap_or_else(|| id.clone());
         text(checks, "name", &name, 1, MAX_NAME);
         let description = self.description.unwrap_or_default();
         text(checks, "description", &description, 0, MAX_TEXT);
         let executable_path = self.executable_path.unwrap_or_default();
-        if executable_path.is_empty() {
-            checks.fail("executable_path", "required", "must be given: the program, or a preset that knows it");
+        if executable_path.is_empty() && !elsewhere && self.agent_type.as_deref() != Some(A2A) {
+            let message = "must be given: the program, or a preset that knows it, or a card_url instead";
+            checks.fail("executable_path", "required", message);
         }
         path(checks, "executable_path", &executable_path);
         if let Some(directory) = &self.working_directory {
             path(checks, "working_directory", directory);
         }
-        let (input_pattern, output_pattern, agent_type) =
-            patterns(checks, self.agent_type.as_deref(), self.input_pattern, self.output_pattern);
+        let (input_pattern, output_pattern, agent_type) = match self.agent_type.as_deref() {
+            _ if elsewhere => (InputPattern::Stdin, OutputPattern::Stdout, A2A.to_owned()),
+            Some(A2A) => (InputPattern::Stdin, OutputPattern::Stdout, A2A.to_owned()),
+            given => patterns(checks, given, self.input_pattern, self.output_pattern),
+        };
         let args = self.args.unwrap_or_default();
         for (at, arg) in args.iter().enumerate() {
             argument(checks, &format!("args[{at}]"), arg);
@@ -236,6 +247,8 @@ impl Draft {
         if protocol == Protocol::Acp && !json_rpc {
             checks.fail("protocol", "one_of", "must be json-rpc unless both patterns are json-rpc");
         }
+        let of = Of { id: &id, max_input_size, max_output_size, places };
+        let a2a = endpoint(checks, self.a2a.unwrap_or_default(), of);
         Agent {
             id,
             name,
@@ -243,6 +256,8 @@ impl Draft {
             preset: self.preset,
             agent_type,
             executable_path,
+            card_url: self.card_url,
+            card_auth: self.card_auth,
             working_directory: self.working_directory,
             envs,
             args,
@@ -280,8 +295,19 @@ impl Draft {
             overrides: self.overrides.unwrap_or_default(),
             exit_codes: self.exit_codes.unwrap_or_default(),
             error_patterns,
+            a2a,
         }
     }
+}
+
+/// What is wrong with an endpoint is wrong with its agent, below the key that it has there.
+fn endpoint(checks: &mut Checks, draft: EndpointDraft, of: Of<'_>) -> Endpoint {
+    draft.check(of).unwrap_or_else(|invalid| {
+        for violation in invalid.violations {
+            checks.fail(format!("a2a.{}", violation.field), &violation.rule, violation.message);
+        }
+        Endpoint::default()
+    })
 }
 
 const SECRET: &str = "must not have a secret in it: use ${NAME}, env:NAME or file:PATH in envs";
@@ -342,7 +368,7 @@ fn patterns(
     }
 }
 
-fn text(checks: &mut Checks, field: &str, value: &str, min: usize, max: usize) {
+pub(super) fn text(checks: &mut Checks, field: &str, value: &str, min: usize, max: usize) {
     let length = value.trim().chars().count();
     if length < min {
         checks.fail(field, "min_length", "must not be empty");

@@ -1,6 +1,8 @@
 //! Agents: programs that take a message and answer it, described by configuration alone (S2's AgentConfiguration).
 
 mod draft;
+mod elsewhere;
+pub mod endpoint;
 pub mod seconds;
 #[cfg(test)]
 mod tests;
@@ -12,6 +14,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 pub use draft::{Draft, MAX_ID};
+pub use elsewhere::{A2A, CardAuth};
+pub use endpoint::Endpoint;
 pub use seconds::Seconds;
 
 use crate::execution::Category;
@@ -34,7 +38,14 @@ pub struct Agent {
     /// Follows from the patterns where it was not given.
     #[schema(examples("stdin-stdout"))]
     pub agent_type: String,
+    /// Empty where the agent has a card elsewhere.
     pub executable_path: String,
+    /// Where the card of an agent is that runs elsewhere and is reached by A2A.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_url: Option<String>,
+    /// What is shown to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_auth: Option<CardAuth>,
     pub working_directory: Option<String>,
     /// `${NAME}`, `env:NAME` and `file:PATH` are looked up when a run begins.
     pub envs: BTreeMap<String, String>,
@@ -86,9 +97,26 @@ pub struct Agent {
     pub exit_codes: BTreeMap<i32, Category>,
     /// Which category a failure is of whose output has this text.
     pub error_patterns: Vec<ErrorPattern>,
+    /// How other programs reach it by the Agent2Agent protocol.
+    #[serde(default)]
+    pub a2a: Endpoint,
 }
 
 impl Agent {
+    /// Whether it runs elsewhere, and there is no program of it here.
+    pub fn is_elsewhere(&self) -> bool {
+        self.card_url.is_some()
+    }
+
+    /// Whether its answer is in a file, or found out when it has ended, and what it says meanwhile is not its answer.
+    pub fn answers_late(&self) -> bool {
+        match self.output_pattern {
+            OutputPattern::File => true,
+            OutputPattern::JsonRpc => self.input_pattern != InputPattern::JsonRpc,
+            _ => false,
+        }
+    }
+
     /// Whether the user may run it and see that it is there (OPS-6).
     pub fn lets(&self, user: &User) -> bool {
         user.is_admin() || {

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod callbacks;
 mod channels;
 mod command;
 mod email;

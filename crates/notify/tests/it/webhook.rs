@@ -7,7 +7,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::{LOCATION, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::post;
 use hmac::{Hmac, KeyInit, Mac};
@@ -19,8 +20,9 @@ use crate::{Bench, a_while, until};
 /// What a receiver got, and what it answers.
 #[derive(Clone, Default)]
 pub(crate) struct Receiver {
-    got: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
+    pub(crate) got: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
     status: Arc<AtomicU16>,
+    retry_after: Arc<Mutex<Option<String>>>,
 }
 
 impl Receiver {
@@ -37,6 +39,10 @@ impl Receiver {
         self.status.store(status, Ordering::Relaxed);
     }
 
+    pub(crate) fn ask_for_patience(&self, retry_after: &str) {
+        *self.retry_after.lock().unwrap() = Some(retry_after.to_owned());
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.got.lock().unwrap().len()
     }
@@ -48,7 +54,11 @@ async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Byt
     if status == StatusCode::IM_A_TEAPOT {
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
-    (status, [("Location", "/hook")])
+    let mut headers = HeaderMap::from_iter([(LOCATION, HeaderValue::from_static("/hook"))]);
+    if let Some(patience) = receiver.retry_after.lock().unwrap().as_ref() {
+        headers.insert(RETRY_AFTER, patience.parse().unwrap());
+    }
+    (status, headers)
 }
 
 pub(crate) fn to(port: u16, secret: Option<&str>) -> Way {
@@ -156,4 +166,24 @@ async fn one_that_hangs_holds_up_nobody() {
     until("the others arrive", async || quick.count() == 20).await;
     assert_eq!(slow.count(), 4, "a few at once, not all");
     until("it is given up for now", async || bench.counts("slow").failed >= 4).await;
+}
+
+#[tokio::test]
+async fn whoever_asks_for_patience_gets_it() {
+    // TASK-4: in seconds or until a date, but never earlier than it would be tried anyway
+    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    bench.with([("hook", to(receiver.start().await, None))]);
+    receiver.answer(429);
+    receiver.ask_for_patience("120");
+    bench.run();
+    bench.tell("x").await;
+    for (attempt, pause, patience) in [(1, 120, "Sat, 10 Jan 2026 12:05:00 GMT"), (2, 180, "1"), (3, 4, "0")] {
+        until("an attempt", async || bench.counts("hook").failed == attempt).await;
+        receiver.ask_for_patience(patience);
+        bench.advance(Duration::from_millis(pause * 1000 - 1));
+        a_while().await;
+        assert_eq!(receiver.count() as u64, attempt, "not before its time");
+        bench.advance(Duration::from_millis(1));
+    }
+    until("the last attempt", async || bench.counts("hook").failed == 4).await;
 }

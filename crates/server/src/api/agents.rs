@@ -229,7 +229,7 @@ pub(super) async fn delete(Id(id): Id<String>, change: Change<Nothing>) -> Resul
 /// How busy an agent is.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentStatus)]
-pub(super) struct Status {
+pub(crate) struct Status {
     agent_id: String,
     enabled: bool,
     state: model::execution::State,
@@ -271,18 +271,23 @@ pub(super) async fn status(
         Some("idle") => app.supervisor().wait_for_agent(&id).await?,
         Some(_) => return Err(Invalid::one("wait", "one_of", "must be idle").into()),
     }
-    let (waiting, running) = store::executions::counts(&mut app.store().reader().await?, &id).await?;
-    let limit = entry.agent.places();
+    Ok(Json(status_of(&app, &entry.agent).await?))
+}
+
+/// How busy an agent is at the moment.
+pub(crate) async fn status_of(app: &App, agent: &Agent) -> store::Result<Status> {
+    let (waiting, running) = store::executions::counts(&mut app.store().reader().await?, &agent.id).await?;
+    let limit = agent.places();
     let state = if running > 0 { model::execution::State::Running } else { model::execution::State::Idle };
-    Ok(Json(Status {
-        agent_id: id,
-        enabled: entry.agent.enabled,
+    Ok(Status {
+        agent_id: agent.id.clone(),
+        enabled: agent.enabled,
         state,
         running,
         queue_length: waiting,
         pool: Pool { limit, running, waiting, utilisation: running as f64 / f64::from(limit.max(1)) },
         held_back: app.supervisor().refusal(),
-    }))
+    })
 }
 
 /// The configuration in a body, checked as far as it can be without running it.

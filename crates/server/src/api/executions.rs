@@ -123,36 +123,43 @@ where
     let (session, agent) = (new.execution.session_id, new.execution.agent_id.clone());
     let spooled = new.spool.is_some().then(|| new.clone());
     let (supervisor, taken) = (app.supervisor().clone(), Arc::new(Mutex::new(Taken::default())));
-    let at_once = taken.clone();
-    let written = app.store().write(move |conn| {
-        Box::pin(async move {
-            once(conn, asking, key.as_ref(), now, |conn| {
-                Box::pin(async move {
-                    submit(conn, &new).await?;
-                    let execution = store::executions::get(conn, Whose::Users(new.owner), new.execution.id).await?;
-                    let body = serde_json::to_string(&execution);
-                    let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
-                    if session.is_none() {
-                        let taken = supervisor.take(conn, &new.execution.agent_id).await?;
-                        *at_once.lock().unwrap_or_else(PoisonError::into_inner) = taken;
-                    }
-                    Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
+    let (store, worker, at_once) = (app.store().clone(), supervisor.clone(), taken.clone());
+    let putting = async move {
+        let written = store.write(move |conn| {
+            Box::pin(async move {
+                once(conn, asking, key.as_ref(), now, |conn| {
+                    Box::pin(async move {
+                        submit(conn, &new).await?;
+                        let execution = store::executions::get(conn, Whose::Users(new.owner), new.execution.id).await?;
+                        let body = serde_json::to_string(&execution);
+                        let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
+                        if session.is_none() {
+                            let taken = worker.take(conn, &new.execution.agent_id).await?;
+                            *at_once.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+                        }
+                        Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
+                    })
                 })
+                .await
             })
-            .await
-        })
-    });
-    let written = written.await;
-    if let Some(new) = spooled.filter(|_| !matches!(written, Ok((_, false)))) {
-        app.supervisor().forget(&new);
-    }
-    let (reply, earlier) = written.map_err(problem)?;
-    let taken = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
-    match session {
-        Some(session) => app.supervisor().wake_session(session),
-        None if taken.is_empty() => app.supervisor().wake(&agent),
-        None => app.supervisor().begin_all(taken),
-    }
+        });
+        let written = written.await;
+        if let Some(new) = spooled.filter(|_| !matches!(written, Ok((_, false)))) {
+            supervisor.forget(&new);
+        }
+        if written.is_ok() {
+            let taken = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
+            match session {
+                Some(session) => supervisor.wake_session(session),
+                None if taken.is_empty() => supervisor.wake(&agent),
+                None => supervisor.begin_all(taken),
+            }
+        }
+        written
+    };
+    // Whoever asked may go away meanwhile: what was taken is begun all the same.
+    let put = app.tasks().spawn(putting).await.map_err(|error| Problem::internal(error.to_string()))?;
+    let (reply, earlier) = put.map_err(problem)?;
     let Some(whose) = wait else { return Ok(respond(reply, earlier)) };
     let id = serde_json::from_str::<Value>(&reply.body).ok().and_then(|body| body["id"].as_str()?.parse().ok());
     done(app, whose, id.ok_or_else(|| Problem::internal("an execution without an id"))?).await
@@ -311,14 +318,15 @@ pub(super) async fn retry(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<R
         working_directory: request.working_directory.map(|path| path.to_string_lossy().into_owned()),
         envs: None,
         timeout: Some(stored.execution.timeout),
+        message: request.message,
     };
     let mut origin = Origin::default();
     origin.context.insert("retry_of".to_owned(), id.to_string().into());
     start(&app, &user, &stored.execution.agent_id, draft, origin, key, false).await
 }
 
-/// What happens in an execution, from its beginning or behind `Last-Event-ID`, until its end: `state`, `output`, `usage`,
-/// and last `result`.
+/// What happens in an execution, from its beginning or behind `Last-Event-ID`, until its end: `state`, `output`, `said`
+/// (what is more than text: a piece of an artifact, a message, a word on how it goes), `usage`, and last `result`.
 #[utoipa::path(
     get,
     path = "/api/executions/{id}/events",
@@ -436,6 +444,8 @@ async fn block(app: &App, whose: Whose, follower: &Follower, told: Told) -> Stri
             let data = serde_json::to_string(&State { state: &told.text, at: told.at });
             event(Some(told.seq), "state", data)
         }
+        // With nothing around it that would have to be read twice.
+        Told::Event(told) if told.kind == Kind::Said => event(Some(told.seq), "said", Ok(told.text)),
         Told::Event(told) => {
             let missing_bytes = (told.kind == Kind::Gap).then(|| told.text.parse().unwrap_or_default());
             let text = if missing_bytes.is_some() { "" } else { told.text.as_str() };

@@ -1,6 +1,6 @@
 //! The endpoints below `/api`, one file a noun. All of them act for the user who asks and see nothing else.
 
-mod agents;
+pub(crate) mod agents;
 mod backup;
 mod chat;
 mod conversations;
@@ -80,6 +80,8 @@ pub(crate) fn time_limit(method: &Method, route: &str, usual: Duration) -> Durat
         // Whoever asks for the end of a run waits for it.
         "/api/agents/{id}/executions" | "/api/agents/{id}/status" | "/api/schedules/{id}/run" => Duration::MAX,
         "/api/sessions/{id}/messages" => Duration::MAX,
+        // Whoever sends a message waits for the answer, and whoever subscribes for all that follows.
+        _ if route.starts_with(AGENTS) || route.starts_with(GRPC[0]) || route.starts_with(GRPC[1]) => Duration::MAX,
         // A turn has its own limit, and ends with words.
         "/chat" | "/chat/stream" | "/agent/run" => usual.saturating_mul(2).saturating_add(Duration::from_secs(5)),
         _ => usual,
@@ -88,6 +90,9 @@ pub(crate) fn time_limit(method: &Method, route: &str, usual: Duration) -> Durat
 
 /// Takes the place of everything, so a repetition changes nothing and needs no key.
 pub(crate) const RESTORE: &str = "/api/restore";
+/// Below this and these agents are called by A2A.
+const AGENTS: &str = "/agents/";
+const GRPC: [&str; 2] = ["/lf.a2a.v1.A2AService/", "/a2a.v1.A2AService/"];
 const IMPORT: &str = "/api/data";
 
 /// The cursor of the next page as it is shown.

@@ -31,7 +31,7 @@ pub(crate) async fn require(State(app): State<App>, mut request: Request, next: 
 async fn admit(app: &App, headers: &HeaderMap) -> Result<User, Problem> {
     let user = identify(app, bearer(headers)).await.ok_or_else(Problem::unauthorized)?;
     if let Some(limiter) = &app.in_force().limiter {
-        limiter.take(user.id)?;
+        limiter.take(&user.id).map_err(Problem::too_many_requests)?;
     }
     Ok(user)
 }
@@ -46,7 +46,7 @@ pub async fn identify(app: &App, token: Option<&str>) -> Option<User> {
     (!revoked).then(|| claims.user(&in_force.settings.time_zone))
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = header.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

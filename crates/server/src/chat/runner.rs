@@ -5,6 +5,7 @@ use assistant::{AgentResult, ErrorType, Event, Request, Status};
 use futures::future::BoxFuture;
 use model::agent::{ASSISTANT, Agent, Draft, Redact, Seconds};
 use model::conversation::{self, Id, MAX_INPUT};
+use model::execution::Outcome;
 use model::invalid::Checks;
 use model::{Invalid, User};
 use supervisor::{Desk, Ended, Failure, Run, Runner, Stream};
@@ -99,7 +100,9 @@ async fn turn(app: &App, run: &Run, desk: &Desk) -> Result<Ended, Failure> {
         desk.output(Stream::Stderr, words.as_bytes()).await;
     }
     let stopped = desk.is_stopped().is_some() && !result.success;
-    Ok(Ended { stopped, failure: failure_of(&result), ..Ended::default() })
+    // Whoever asked is to say whether it shall be done.
+    let outcome = result.held.is_some().then_some(Outcome::Asks);
+    Ok(Ended { stopped, failure: failure_of(&result), outcome, ..Ended::default() })
 }
 
 /// The whole turn in one transaction; what happened in it is told when it is committed.

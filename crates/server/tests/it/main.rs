@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod a2a;
 mod agent_run;
 mod dialogues;
+mod doors;
 mod faults;
 mod guide;
 mod hostile;
+mod pushes;
 mod recurring;
 mod results;
 mod runner;

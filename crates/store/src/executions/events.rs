@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use model::said::Said;
 use model::words;
 use uuid::Uuid;
 
@@ -15,6 +16,8 @@ words! {
         /// It went on to the state in `text`.
         State = "state",
         Output = "output",
+        /// Something that is more than text: `text` is a [`Said`] as JSON.
+        Said = "said",
         /// Output that is not kept; `text` says how many bytes.
         Gap = "gap",
     }
@@ -24,12 +27,15 @@ words! {
 const OF_THE_LAST_TRY: &str = "seq > COALESCE((SELECT MAX(s.seq) FROM execution_events s \
      WHERE s.execution_id = $1 AND s.kind = 'state' AND s.text = 'starting'), 0)";
 
+/// The stream of what is more than text.
+pub const SAID: &str = "said";
+
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub seq: i64,
     pub kind: Kind,
-    /// `stdout`, `stderr` or `file`; empty for states.
+    /// `stdout`, `stderr`, `file` or [`SAID`]; empty for states.
     pub stream: String,
     /// Where in its stream it begins, in bytes as they came.
     pub start: i64,
@@ -58,11 +64,18 @@ pub async fn drop_from(conn: &mut Conn, id: Uuid, stream: &str, start: i64) -> R
     conn.run(delete).await
 }
 
-/// What came after `after`, at most `limit`.
+/// What came after `after`, in its order, at most `limit`.
 pub async fn events(conn: &mut Conn, id: Uuid, after: i64, limit: i64) -> Result<Vec<Event>> {
     let sql = "SELECT seq, kind, stream, start, at, text FROM execution_events \
                WHERE execution_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
     conn.all((sql, args![id, after, limit])).await?.iter().map(read).collect()
+}
+
+/// The same without output and artifacts: what became of it, and its words on how it goes.
+pub async fn events_in_short(conn: &mut Conn, id: Uuid) -> Result<Vec<Event>> {
+    let sql = "SELECT seq, kind, stream, start, at, text FROM execution_events WHERE execution_id = $1 \
+               AND (kind = 'state' OR kind = 'said' AND text NOT LIKE '{\"artifact\"%') ORDER BY seq";
+    conn.all((sql, args![id])).await?.iter().map(read).collect()
 }
 
 pub async fn last_seq(conn: &mut Conn, id: Uuid) -> Result<i64> {
@@ -72,18 +85,26 @@ pub async fn last_seq(conn: &mut Conn, id: Uuid) -> Result<i64> {
 
 /// All that is kept of what the last try said, with a mark where something is missing.
 pub async fn output(conn: &mut Conn, id: Uuid, stream: &str) -> Result<String> {
-    Ok(said(conn, id, Some(stream)).await?.remove(stream).unwrap_or_default())
+    Ok(texts(conn, id, Some(stream)).await?.remove(stream).unwrap_or_default())
 }
 
 /// The same of every stream that has something.
 pub async fn outputs(conn: &mut Conn, id: Uuid) -> Result<BTreeMap<String, String>> {
-    said(conn, id, None).await
+    texts(conn, id, None).await
 }
 
-async fn said(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<BTreeMap<String, String>> {
+/// What the last try said that is more than text, in its order.
+pub async fn said(conn: &mut Conn, id: Uuid) -> Result<Vec<Said>> {
+    let mut select = Statement::default();
+    select.push("SELECT text FROM execution_events WHERE execution_id = ").bind(id);
+    select.push(" AND kind = 'said' AND ").push(OF_THE_LAST_TRY).push(" ORDER BY seq");
+    conn.all(select).await?.iter().map(|row| row.parsed(0, |json| serde_json::from_str(json))).collect()
+}
+
+async fn texts(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<BTreeMap<String, String>> {
     let mut select = Statement::default();
     select.push("SELECT seq, kind, stream, start, at, text FROM execution_events WHERE execution_id = ").bind(id);
-    select.push(" AND kind <> 'state' AND ").push(OF_THE_LAST_TRY);
+    select.push(" AND kind IN ('output', 'gap') AND ").push(OF_THE_LAST_TRY);
     if let Some(stream) = stream {
         select.push(" AND stream = ").bind(stream);
     }
@@ -94,7 +115,7 @@ async fn said(conn: &mut Conn, id: Uuid, stream: Option<&str>) -> Result<BTreeMa
         let text = streams.entry(event.stream).or_default();
         match event.kind {
             Kind::Gap => text.push_str(&gap_mark(&event.text)),
-            Kind::Output | Kind::State => text.push_str(&event.text),
+            Kind::Output | Kind::State | Kind::Said => text.push_str(&event.text),
         }
     }
     Ok(streams)
@@ -142,7 +163,7 @@ pub(crate) async fn drop_output(conn: &mut Conn, excess: i64, limit: i64, now: T
 async fn leave_gaps(conn: &mut Conn, id: Uuid, now: Timestamp) -> Result<()> {
     let mut missing = BTreeMap::<String, i64>::new();
     let sql = "SELECT stream, CAST(SUM(OCTET_LENGTH(text)) AS BIGINT) FROM execution_events \
-               WHERE execution_id = $1 AND kind = 'output' GROUP BY stream";
+               WHERE execution_id = $1 AND kind IN ('output', 'said') GROUP BY stream";
     for row in conn.all((sql, args![id])).await? {
         *missing.entry(row.text(0)?).or_default() += row.int(1)?;
     }

@@ -18,17 +18,20 @@ use crate::page::{Cursor, Page};
 use crate::{Error, Result};
 
 pub(crate) use events::{Dropped, drop_output};
-pub use events::{Event, Kind, append, drop_from, events, last_seq, output, outputs, size_of_output};
+pub use events::{
+    Event, Kind, SAID, append, drop_from, events, events_in_short, last_seq, output, outputs, said, size_of_output,
+};
 pub use follow_up::{followed_up, to_follow_up};
 pub use queue::{
-    Abandoned, Claimed, Fence, Left, New, abandoned, agents_waiting, any_too_late, cancelled, claim, claim_in_session,
-    counts, end_waiting, queue_again, recover, save, submit, too_late, without_session,
+    Abandoned, Claimed, Fence, Left, New, OfTask, abandoned, agents_waiting, any_too_late, cancelled, claim,
+    claim_in_session, counts, end_waiting, queue_again, recover, save, submit, too_late, without_session,
 };
 pub use row::Stored;
 
 pub use crate::places::give_back;
 
-use row::{COLUMNS, IN_SHORT, PRIVATE, read, read_in_short, read_private, read_with_position};
+pub(crate) use row::{COLUMNS, COUNT, read};
+use row::{IN_SHORT, PRIVATE, read_in_short, read_private, read_with_position};
 
 /// Whose executions are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +110,8 @@ pub async fn list(
     Ok(Page::cut(executions, limit, cursor))
 }
 
-/// What came of an execution that has ended. Its answer is the file that it wrote, or else what it said.
+/// What came of an execution that has ended. Its answer is the file that it wrote, or else what it said, as far as that is
+/// text.
 pub async fn result(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<ExecutionResult> {
     let execution = get(conn, whose, id).await?;
     let status = Status::of(execution.state).filter(|_| execution.end_time.is_some()).ok_or(Error::NotEnded)?;
@@ -117,8 +121,12 @@ pub async fn result(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Execution
     if answer.is_empty() {
         answer = output(conn, id, "stdout").await?;
     }
+    if answer.is_empty() {
+        answer = model::said::as_text(&said(conn, id).await?);
+    }
     Ok(ExecutionResult {
         status,
+        outcome: execution.outcome,
         output: answer,
         truncated: extra.int(1)? != 0,
         artifacts: extra.parsed(0, |json| serde_json::from_str(json))?,
@@ -188,10 +196,15 @@ pub(crate) async fn disown(conn: &mut Conn, claims: i64) -> Result<()> {
     conn.run((sql, args![claims])).await.map(drop)
 }
 
-/// Removes the events of executions whose rows are gone. In this order nobody can add more in between.
-pub(crate) async fn remove_events(conn: &mut Conn, gone: &[Row]) -> Result<()> {
+/// Removes what belongs to executions whose rows are gone: ids, and the tasks that they were part of. In this order nobody
+/// can add more in between.
+pub(crate) async fn remove_traces(conn: &mut Conn, gone: &[Row]) -> Result<()> {
     for row in gone {
-        conn.run(("DELETE FROM execution_events WHERE execution_id = $1", args![row.text(0)?])).await?;
+        let id = row.text(0)?;
+        conn.run(("DELETE FROM execution_events WHERE execution_id = $1", args![id.as_str()])).await?;
+        if let Some(task) = row.maybe_text(1)? {
+            crate::a2a::remove_traces(conn, &task, &id).await?;
+        }
     }
     Ok(())
 }

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Artifact, Attempt, Category, Execution, FollowUp, ResourceUsage, State, Transition};
+use model::execution::{Artifact, Attempt, Category, Execution, FollowUp, Outcome, ResourceUsage, State, Transition};
 use serde::Serialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::events::{Event, Kind, append, last_seq};
@@ -25,10 +26,22 @@ pub struct New {
     pub request: String,
     pub spool: Option<String>,
     pub follow_up: Option<FollowUp>,
+    /// The message in which it was asked for, as A2A writes it, without what must not be kept.
+    pub message: Option<Value>,
+    /// The task that it is part of, where it is one of A2A.
+    pub task: Option<OfTask>,
     pub wait_until: Timestamp,
     /// How many of the agent's may run at once, and how many may wait; of a session's messages, how many may wait for it.
     pub places: i64,
     pub depth: i64,
+}
+
+/// Where an execution belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfTask {
+    /// That of its first execution.
+    pub id: Uuid,
+    pub context_id: String,
 }
 
 /// Who holds an execution: nobody else may write to it.
@@ -80,8 +93,9 @@ pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
     }
     let sql = "INSERT INTO executions (id, owner, agent_id, schedule_id, session_id, state, input, request, spool, run_at, \
                wait_until, created_at, changed_at, lease_token, retry_count, max_retries, timeout_ms, context, artifacts, \
-               truncated, output_bytes, earlier_bytes, transitions, previous, follow_up) VALUES ($1, $2, $3, $4, $5, $6, \
-               $7, $8, $9, $10, $11, $10, $10, 0, 0, $12, $13, $14, '[]', 0, 0, 0, '[]', '[]', $15)";
+               truncated, output_bytes, earlier_bytes, transitions, previous, follow_up, task_id, context_id) VALUES ($1, \
+               $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $10, $10, 0, 0, $12, $13, $14, '[]', 0, 0, 0, '[]', '[]', $15, \
+               $16, $17)";
     let values = args![
         execution.id,
         new.owner,
@@ -98,6 +112,8 @@ pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
         execution.timeout.as_millis(),
         json(&execution.context)?,
         new.follow_up.map(FollowUp::as_str),
+        new.task.as_ref().map(|task| task.id.to_string()),
+        new.task.as_ref().map(|task| task.context_id.as_str()),
     ];
     conn.run((sql, values)).await?;
     conn.hint(match execution.session_id {
@@ -273,6 +289,7 @@ fn changes(execution: &Execution) -> Result<Statement<'static>> {
         .push(", error_message = ")
         .bind(execution.error_message.as_deref().map(|text| without_nul(text).into_owned()));
     update.push(", error_category = ").bind(execution.error_category.map(Category::as_str));
+    update.push(", outcome = ").bind(execution.outcome.map(Outcome::as_str));
     update.push(", retry_count = ").bind(execution.retry_count);
     update.push(", resource_usage = ").bind(execution.resource_usage.as_ref().map(json::<ResourceUsage>).transpose()?);
     update.push(", transitions = ").bind(json::<Vec<Transition>>(&execution.state_transitions)?);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::UserId;
 use model::agent::Seconds;
-use model::execution::{Category, Execution, State};
+use model::execution::{Category, Execution, Outcome, State};
 use uuid::Uuid;
 
 use crate::Result;
@@ -15,18 +15,18 @@ macro_rules! columns {
             "e.id, e.agent_id, e.schedule_id, e.session_id, e.state, e.previous_state, e.created_at, e.started_at, \
              e.ended_at, e.changed_at, ",
             $input,
-            ", e.process_id, e.exit_code, e.error_message, e.error_category, e.retry_count, e.max_retries, \
+            ", e.process_id, e.exit_code, e.error_message, e.error_category, e.outcome, e.retry_count, e.max_retries, \
              e.timeout_ms, e.resource_usage, e.context, e.transitions, e.previous"
         )
     };
 }
 
-pub(super) const COLUMNS: &str = columns!("e.input");
+pub(crate) const COLUMNS: &str = columns!("e.input");
 /// For lists: one character more than is shown, which tells that there is more.
-pub(super) const IN_SHORT: &str = columns!("SUBSTR(e.input, 1, 1001)");
+pub(crate) const IN_SHORT: &str = columns!("SUBSTR(e.input, 1, 1001)");
 const SHOWN: usize = 1000;
 /// What stands behind those.
-const COUNT: usize = 22;
+pub(crate) const COUNT: usize = 23;
 
 /// What only the supervisor needs to know.
 pub(super) const PRIVATE: &str = ", e.owner, e.request, e.spool, e.lease_token, e.cancel_asked, e.node";
@@ -86,9 +86,9 @@ pub(super) fn read_private(row: &Row) -> Result<Stored> {
     })
 }
 
-pub(super) fn read(row: &Row) -> Result<Execution> {
+pub(crate) fn read(row: &Row) -> Result<Execution> {
     let maybe_id = |column| row.maybe_text(column)?.map(|text| parsed(&text, Uuid::try_parse)).transpose();
-    let retry_count = row.int(15)?;
+    let retry_count = row.int(16)?;
     Ok(Execution {
         id: row.parsed(0, Uuid::try_parse)?,
         agent_id: row.text(1)?,
@@ -108,15 +108,16 @@ pub(super) fn read(row: &Row) -> Result<Execution> {
             .maybe_text(14)?
             .map(|word| parsed(&word, |w| Category::parse("category", w)))
             .transpose()?,
+        outcome: row.maybe_text(15)?.map(|word| parsed(&word, |w| Outcome::parse("outcome", w))).transpose()?,
         retry_count,
-        max_retries: row.int(16)?,
+        max_retries: row.int(17)?,
         attempt: retry_count + 1,
-        timeout: Seconds::from_millis(row.int(17)?.unsigned_abs()),
-        resource_usage: row.maybe_text(18)?.map(|json| parsed(&json, |j| serde_json::from_str(j))).transpose()?,
-        context: row.parsed(19, |json| serde_json::from_str(json))?,
+        timeout: Seconds::from_millis(row.int(18)?.unsigned_abs()),
+        resource_usage: row.maybe_text(19)?.map(|json| parsed(&json, |j| serde_json::from_str(j))).transpose()?,
+        context: row.parsed(20, |json| serde_json::from_str(json))?,
         queue_position: None,
-        state_transitions: row.parsed(20, |json| serde_json::from_str(json))?,
-        previous_retries: row.parsed(21, |json| serde_json::from_str(json))?,
+        state_transitions: row.parsed(21, |json| serde_json::from_str(json))?,
+        previous_retries: row.parsed(22, |json| serde_json::from_str(json))?,
     })
 }
 

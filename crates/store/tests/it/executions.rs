@@ -21,6 +21,7 @@ on_both!(
     events_in_their_order,
     output_with_its_gaps,
     the_last_try_speaks,
+    more_than_text_is_said,
     what_came_of_it,
     cancelled_while_it_waits,
     cancelled_at_work,
@@ -31,6 +32,11 @@ on_both!(
 pub(crate) fn said(seq: i64, stream: &str, start: i64, text: &str) -> Event {
     let at = Timestamp::UNIX_EPOCH;
     Event { seq, kind: Kind::Output, stream: stream.into(), start, at, text: text.into() }
+}
+
+/// What is more than text.
+pub(crate) fn more(seq: i64, what: &serde_json::Value) -> Event {
+    Event { kind: Kind::Said, ..said(seq, executions::SAID, seq, &what.to_string()) }
 }
 
 fn gap(seq: i64, stream: &str, start: i64, bytes: &str) -> Event {
@@ -191,6 +197,31 @@ async fn the_last_try_speaks(bench: Bench) {
     assert_eq!(output(&mut reader, id, "stdout").await.unwrap(), "second");
     let texts: Vec<_> = events(&mut reader, id, 2, 2).await.unwrap().into_iter().map(|event| event.text).collect();
     assert_eq!(texts, ["first", " try"]);
+}
+
+async fn more_than_text_is_said(bench: Bench) {
+    // A2A-1: it is no part of the output, and of the last try alone
+    let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
+    let claimed = bench.claim(bench.node().await, "a", 1, 1).await.remove(0);
+    let state = |seq, text: &str| Event { kind: Kind::State, ..said(seq, "", 0, text) };
+    let piece = |text: &str| serde_json::json!({"artifact": {"artifact_id": "x", "parts": [{"text": text}], "append": false, "last": true}});
+    told(&bench, id, vec![more(3, &piece("first")), state(4, "starting"), more(5, &piece("second"))]).await;
+    told(&bench, id, vec![more(6, &serde_json::json!({"status": [{"text": "soon"}]}))]).await;
+    bench.finish(&claimed, Left::default()).await;
+    let mut reader = bench.store.reader().await.unwrap();
+    let short = executions::events_in_short(&mut reader, id).await.unwrap();
+    assert_eq!(short.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 2, 4, 6]);
+    let found = executions::said(&mut reader, id).await.unwrap();
+    assert_eq!(serde_json::to_value(&found[0]).unwrap(), piece("second"));
+    assert_eq!(found.len(), 2);
+    assert!(outputs(&mut reader, id).await.unwrap().is_empty());
+    assert_eq!(
+        result(&mut reader, Whose::Everyones, id).await.unwrap().output,
+        "second",
+        "where there is nothing else"
+    );
+    told(&bench, id, vec![said(7, "stdout", 0, "text")]).await;
+    assert_eq!(result(&mut reader, Whose::Everyones, id).await.unwrap().output, "text");
 }
 
 async fn what_came_of_it(bench: Bench) {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod a2a;
 mod agents;
 mod backup;
 mod concurrency;
@@ -16,6 +17,7 @@ mod migrations;
 mod nodes;
 mod notifications;
 mod outbox;
+mod pushes;
 mod queue;
 mod recurring;
 mod reminders;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use store::data;
-use store::outbox::{Claimed, New, Standing, add, again, claim, done, give_up, is_empty, next, release, standing};
+use store::outbox::{
+    Claimed, New, Standing, add, again, claim, done, give_up, is_empty, next, put_back, release, standing, waiting,
+};
 use uuid::Uuid;
 
 use crate::{Bench, on_both, write};
@@ -14,6 +16,8 @@ on_both!(
     tried_again_when_it_is_time,
     given_up_for_good,
     claimed_once_by_many,
+    every_channel_with_something_waiting,
+    put_back_without_being_tried,
     erased_with_their_owner,
 );
 
@@ -125,6 +129,41 @@ async fn claimed_once_by_many(bench: Bench) {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 40);
+}
+
+async fn every_channel_with_something_waiting(bench: Bench) {
+    // A2A-1: by its name, whatever else has that name as its beginning
+    assert_eq!(waiting(&mut bench.store.reader().await.unwrap()).await.unwrap(), []);
+    for channel in ["b", "a2a:push:https://hooks.example", "b", "a", "a2a:push:https://hooks.example:8443"] {
+        put(&bench, channel).await;
+    }
+    let claimed = take(&bench, "b", 1).await.remove(0);
+    bench.clock.advance(Duration::from_secs(1));
+    put(&bench, "b").await;
+    let ended = take(&bench, "a", 1).await.remove(0);
+    let now = bench.now();
+    write!(bench, tx => done(tx, &ended, now)).unwrap();
+    let mut found = waiting(&mut bench.store.reader().await.unwrap()).await.unwrap();
+    // In the order of the database.
+    found.sort();
+    let early = now - Duration::from_secs(1);
+    let expected =
+        [("a2a:push:https://hooks.example", early), ("a2a:push:https://hooks.example:8443", early), ("b", early)];
+    assert_eq!(found, expected.map(|(channel, at)| (channel.to_owned(), at)));
+    write!(bench, tx => done(tx, &claimed, now)).unwrap();
+}
+
+async fn put_back_without_being_tried(bench: Bench) {
+    // A2A-1: what one node cannot read is another's
+    let id = put(&bench, "a").await;
+    let claimed = take(&bench, "a", 1).await.remove(0);
+    let (later, stale) = (bench.now() + MINUTE, Claimed { attempts: 2, ..claimed.clone() });
+    assert!(!write!(bench, tx => put_back(tx, &stale, later)).unwrap());
+    assert!(write!(bench, tx => put_back(tx, &claimed, later)).unwrap());
+    assert_eq!(take(&bench, "a", 1).await, []);
+    bench.clock.advance(MINUTE);
+    let again = take(&bench, "a", 1).await.remove(0);
+    assert_eq!((again.id, again.attempts), (id, 1), "it does not count");
 }
 
 async fn erased_with_their_owner(bench: Bench) {

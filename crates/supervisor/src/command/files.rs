@@ -10,7 +10,7 @@ use std::path::Path;
 use model::execution::Artifact;
 use rustix::fs::OFlags;
 
-use super::{FOLDERS, Plan};
+use super::{Attached, FOLDERS, Plan};
 use crate::Failure;
 
 /// How many artifacts are listed, and how deep they may lie.
@@ -58,11 +58,22 @@ pub fn prepare(plan: &Plan) -> Result<Before, Failure> {
         make_parent(&plan.scratch, &file.path)?;
         write(&file.path, file.text.as_bytes()).map_err(|error| failed("write the input file", &file.path, &error))?;
     }
+    attach(&plan.scratch, &plan.files)?;
     let Some(output) = &plan.output_file else {
         return Ok(Before::default());
     };
     make_parent(&plan.scratch, output)?;
     Ok(Before { output: output.symlink_metadata().ok().map(|about| Mark::of(&about)) })
+}
+
+/// Writes the files that came with a request.
+pub fn attach(scratch: &Path, files: &[Attached]) -> Result<(), Failure> {
+    for file in files {
+        let path = file.path(scratch);
+        make_parent(scratch, &path)?;
+        write(&path, &file.bytes).map_err(|error| failed("write the file", &path, &error))?;
+    }
+    Ok(())
 }
 
 /// Whether there is something to [`collect`]. Takes no time worth speaking of.

@@ -3,6 +3,7 @@
 //! Making a plan reads what the configuration refers to and looks for the program; it writes nothing and starts
 //! nothing. [`prepare`] and [`collect`] do the work with files, before and after.
 
+mod attached;
 mod environment;
 mod files;
 pub(crate) mod program;
@@ -19,8 +20,9 @@ use model::agent::{Agent, InputPattern, OutputPattern};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+pub use attached::{Attached, attached};
 pub(crate) use files::left_files;
-pub use files::{Before, Collected, Ends, collect, prepare};
+pub use files::{Before, Collected, Ends, attach, collect, prepare};
 use template::{Expanded, Values};
 
 use crate::Failure;
@@ -43,6 +45,8 @@ pub struct Run {
     pub working_directory: Option<PathBuf>,
     /// Taken as they are: nothing in them is looked up.
     pub envs: BTreeMap<String, String>,
+    /// What came with it.
+    pub files: Vec<Attached>,
     pub started: Timestamp,
 }
 
@@ -67,6 +71,8 @@ pub struct Plan {
     pub input: Input,
     /// To be written before the program starts.
     pub input_file: Option<InputFile>,
+    /// The same.
+    pub files: Vec<Attached>,
     /// Read when the program has ended.
     pub output_file: Option<PathBuf>,
     /// What the program leaves here are artifacts.
@@ -115,6 +121,8 @@ impl Plan {
         let shown = text(&scratch)?;
         let environment = environment::make(agent, &run.envs, &format!("{shown}/tmp"), &variables)?;
         let (mut env, secrets) = (environment.variables, environment.secrets);
+        // Is there where there is something in it.
+        env.insert("ADJUTANT_FILES".to_owned(), format!("{shown}/{}", attached::FOLDER));
         env.insert("ADJUTANT_EXECUTION_ID".to_owned(), run.execution_id.to_string());
         let home = env.get("HOME").map(String::as_str);
         let path = env.get("PATH").map(String::as_str).unwrap_or_default();
@@ -129,6 +137,7 @@ impl Plan {
         values.set("timestamp", run.started.strftime("%Y%m%dT%H%M%SZ").to_string());
         values.set("agent_id", agent.id.as_str());
         values.set("output_dir", format!("{shown}/artifacts"));
+        values.set("files", format!("{shown}/{}", attached::FOLDER));
         values.set("scratch", shown);
 
         let mut input_path = None;
@@ -178,7 +187,21 @@ impl Plan {
             _ => run.parameters.keys().filter(|name| !taken.contains(&name.as_str())).cloned().collect(),
         };
         let input_file = input_path.map(|path| InputFile { path, text: run.input.clone() });
-        Ok(Self { program, args, env, cwd, input, input_file, output_file, output_dir, scratch, secrets, unused })
+        let files = run.files.clone();
+        Ok(Self {
+            program,
+            args,
+            env,
+            cwd,
+            input,
+            input_file,
+            files,
+            output_file,
+            output_dir,
+            scratch,
+            secrets,
+            unused,
+        })
     }
 }
 

@@ -23,6 +23,7 @@ fn run(input: &str) -> Run {
         parameters: Map::new(),
         working_directory: None,
         envs: BTreeMap::new(),
+        files: Vec::new(),
         started: "2026-01-02T03:04:05.6Z".parse().unwrap(),
     }
 }

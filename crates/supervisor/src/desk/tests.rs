@@ -92,6 +92,7 @@ fn notes(max_output: u64) -> Notes {
         exit_code: None,
         error_message: None,
         error_category: None,
+        outcome: None,
         retry_count: 0,
         max_retries: 0,
         attempt: 1,

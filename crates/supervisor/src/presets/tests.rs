@@ -38,6 +38,7 @@ fn plan(agent: &Agent, path: &Path) -> Plan {
         parameters: Map::new(),
         working_directory: None,
         envs: BTreeMap::new(),
+        files: Vec::new(),
         started: "2026-01-02T03:04:05Z".parse().unwrap(),
     };
     let ours = |name: &str| (name == "PATH").then(|| path.to_str().unwrap().to_owned());

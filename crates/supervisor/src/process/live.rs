@@ -100,6 +100,7 @@ impl Conversation {
             parameters: serde_json::Map::new(),
             working_directory: None,
             envs: std::collections::BTreeMap::new(),
+            files: Vec::new(),
             started: jiff::Timestamp::UNIX_EPOCH,
         };
         let (agent, scratch, variables) =
@@ -150,7 +151,10 @@ impl Conversation {
         let Some(live) = &mut state.live else { return Failure::system("there is no process").into() };
         desk.keep_secret(live.plan.secrets.clone());
         desk.started(Some(live.child.pid));
-        let ended = live.exchange(run, desk, &self.agent).await;
+        let ended = match live.attach(run).await {
+            Ok(()) => live.exchange(run, desk, &self.agent).await,
+            Err(failure) => failure.into(),
+        };
         let over = ended.failure.is_some() || ended.stopped;
         if over || !self.agent.keep_alive {
             let live = state.live.take();
@@ -178,6 +182,16 @@ impl Live {
     async fn skip_greeting(&mut self, quiet: Duration) {
         let end = Instant::now() + GREETING;
         while let Ok(Some(_)) = tokio::time::timeout_at(end.min(Instant::now() + quiet), self.pieces.recv()).await {}
+    }
+
+    /// Puts the files of a message where the process finds them.
+    async fn attach(&mut self, run: &Run) -> Result<(), Failure> {
+        let files = command::attached(run.request.message.as_ref());
+        if files.is_empty() {
+            return Ok(());
+        }
+        let scratch = self.plan.scratch.clone();
+        super::blocking(move || command::attach(&scratch, &files)).await
     }
 
     async fn exchange(&mut self, run: &Run, desk: &Desk, agent: &Agent) -> Ended {

@@ -84,6 +84,10 @@ impl Processes {
         self.0.data_dir.join("runs").join(id.to_string())
     }
 
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.0.data_dir
+    }
+
     /// What a run left for good.
     pub(crate) fn artifacts(&self, id: uuid::Uuid) -> PathBuf {
         self.0.data_dir.join("artifacts").join(id.to_string())
@@ -115,6 +119,7 @@ impl Processes {
             parameters: run.request.parameters.clone(),
             working_directory: run.request.working_directory.clone(),
             envs: run.request.envs.clone(),
+            files: command::attached(run.request.message.as_ref()),
             started: run.started,
         };
         let (agent, scratch, variables) = (run.agent.clone(), scratch.to_owned(), self.0.variables.clone());
@@ -370,7 +375,7 @@ async fn see_through(desk: &Desk, mut child: Child, at_once: bool, talk: impl Fu
         failure: failure.filter(|_| !stopped),
         exit_code,
         usage: used.map(|used| percent(resources(used), began.elapsed())),
-        artifacts: Vec::new(),
+        ..Ended::default()
     }
 }
 

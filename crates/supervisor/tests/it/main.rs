@@ -14,6 +14,7 @@ mod patterns;
 mod queue;
 mod requests;
 mod retries;
+mod said;
 mod secrets;
 mod usage;
 

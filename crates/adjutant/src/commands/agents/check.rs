@@ -93,6 +93,9 @@ async fn agents(global: &Global) -> anyhow::Result<Vec<Agent>> {
 /// Looks at what an agent needs, and has its program say its version where that is known to be harmless.
 pub(in crate::commands) async fn examine(agent: &Agent) -> Finding {
     let (mut faults, path) = stands(agent);
+    if agent.is_elsewhere() {
+        return examine_elsewhere(agent, faults).await;
+    }
     let mut says = path.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
     let version = agent.preset.as_deref().and_then(presets::preset).map(|preset| &preset.version);
     if let (Some(path), Some(arguments), true) = (path, version, faults.is_empty()) {
@@ -101,6 +104,22 @@ pub(in crate::commands) async fn examine(agent: &Agent) -> Finding {
             Err(why) => {
                 let tried = format!("{} {}", path.display(), arguments.join(" "));
                 faults.push(format!("`{tried}` {why}: run it yourself to see what is wrong"));
+            }
+        }
+    }
+    Finding { id: agent.id.clone(), faults, says }
+}
+
+/// Reads the card of an agent elsewhere.
+async fn examine_elsewhere(agent: &Agent, mut faults: Vec<String>) -> Finding {
+    let mut says = String::new();
+    if faults.is_empty() {
+        match tokio::time::timeout(PATIENCE, server::elsewhere(agent, &|name| std::env::var(name).ok())).await {
+            Err(_) => faults.push(format!("its card did not come within {} s", PATIENCE.as_secs())),
+            Ok(Err(failure)) => faults.push(failure.message),
+            Ok(Ok(client)) => {
+                let (card, binding, version) = (client.card(), client.binding().as_str(), client.version().as_str());
+                says = format!("{} {}, by {binding} {version} at {}", card.name, card.version, client.url());
             }
         }
     }

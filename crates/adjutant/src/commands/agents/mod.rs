@@ -49,12 +49,18 @@ fn row(agent: &Value) -> Vec<String> {
     let state = if agent["enabled"] == false { "disabled" } else { "enabled" };
     let mut row: Vec<_> = ["id", "name"].map(|field| text(agent, field).to_owned()).into();
     row.push(state.to_owned());
-    row.extend(["access_type", "mode", "executable_path"].map(|field| text(agent, field).to_owned()));
+    row.extend(["access_type", "mode"].map(|field| text(agent, field).to_owned()));
+    row.push(place(agent).to_owned());
     if agent["source"] == "built_in" {
         row.pop();
         row.push("built in".to_owned());
     }
     row
+}
+
+/// The program, or where the card of an agent elsewhere is.
+fn place(agent: &Value) -> &str {
+    agent["card_url"].as_str().unwrap_or_else(|| text(agent, "executable_path"))
 }
 
 async fn show(client: &Client, global: &Global, name: &str) -> anyhow::Result<()> {
@@ -103,7 +109,8 @@ fn shown(value: &Value) -> String {
 async fn add(global: &Global, new: &NewAgent) -> anyhow::Result<()> {
     let fields = fields(new)?;
     if fields.is_empty() {
-        let message = "nothing to add: give --preset, --executable or --file; `adjutant agents detect` finds some";
+        let message =
+            "nothing to add: give --preset, --executable, --card-url or --file; `adjutant agents detect` finds some";
         return Err(Exit::new(Code::Usage, message).into());
     }
     let client = Client::connect(global).await?;
@@ -113,7 +120,7 @@ async fn add(global: &Global, new: &NewAgent) -> anyhow::Result<()> {
     }
     let agent = answer.json()?;
     let (id, access) = (text(&agent, "id"), text(&agent, "access_type"));
-    output::say(&format!("Added '{id}' ({}, {access})", text(&agent, "executable_path")))
+    output::say(&format!("Added '{id}' ({}, {access})", place(&agent)))
 }
 
 /// What the file says, and over it the flags.
@@ -129,6 +136,7 @@ fn fields(new: &NewAgent) -> anyhow::Result<Map<String, Value>> {
         ("id", new.id.clone()),
         ("name", new.name.clone()),
         ("executable_path", executable.transpose()?),
+        ("card_url", new.card_url.clone()),
         ("input_pattern", new.input.clone()),
         ("output_pattern", new.output.clone()),
         ("access_type", new.access.clone()),
@@ -136,6 +144,9 @@ fn fields(new: &NewAgent) -> anyhow::Result<Map<String, Value>> {
     ];
     for (name, value) in texts {
         fields.extend(value.map(|value| (name.to_owned(), value.into())));
+    }
+    if let Some(token) = &new.card_token {
+        fields.insert("card_auth".to_owned(), json!({"type": "bearer_token", "token": token}));
     }
     fields.extend(new.timeout.map(|seconds| ("timeout".to_owned(), json!(seconds))));
     for (name, list) in [("args", &new.args), ("allow", &new.allow)] {

@@ -1,0 +1,185 @@
+//! What is done about an envelope: the one path of every execution, as any other door takes it.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::a2a::{Error, Kind};
+use axum::body::Body;
+use axum::response::Response;
+use futures::StreamExt;
+use model::agent::ASSISTANT;
+use model::conversation;
+use serde_json::{Value, json};
+use store::executions::{Kind as What, Whose};
+use supervisor::{Draft, Origin, Refused, Taken, Told};
+use uuid::Uuid;
+
+use super::message::{Envelope, named};
+use crate::App;
+use crate::a2a::admission::{Offered, made_of};
+use crate::a2a::caller::Caller;
+use crate::a2a::{faults, terms};
+use crate::api;
+use crate::chat::sse;
+
+/// How often a quiet stream shows that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// In which conversation the assistant is spoken to.
+const CONVERSATION: &str = "conversation_id";
+
+/// S2's GetA2AStatus: how busy the agent is, and what it can do.
+pub(super) async fn status(app: &App, offered: &Offered) -> Result<Value, Error> {
+    let agent = &offered.entry.agent;
+    let status = api::agents::status_of(app, agent).await.map_err(from_store)?;
+    let mut status = serde_json::to_value(status).map_err(broken)?;
+    status["protocol"] = json!("a2a");
+    status["supported_versions"] = json!(["1.0", "0.3"]);
+    status["transports"] = json!(offered.endpoint().transports);
+    status["capabilities"] = json!(offered.endpoint().advertised(agent));
+    Ok(status)
+}
+
+/// Puts a run into the queue.
+pub(super) async fn begin(
+    app: &App,
+    caller: &Caller,
+    mut draft: Draft,
+    limit: u64,
+    envelope: &Envelope,
+) -> Result<Uuid, Error> {
+    if draft.input.len() as u64 > limit {
+        return Err(terms::too_large("params.input", limit));
+    }
+    if let Some(conversation) = envelope.context.conversation_id.as_ref().filter(|_| caller.entry.agent.id == ASSISTANT)
+    {
+        let parameters = draft.parameters.get_or_insert_default();
+        parameters.entry(CONVERSATION).or_insert_with(|| json!(conversation_id(caller, conversation)));
+    }
+    let mut origin = Origin::default();
+    origin.context.insert("a2a".to_owned(), json!({"message_id": envelope.id, "from": envelope.context.from}));
+    let supervisor = app.supervisor();
+    let new = supervisor.prepare_with(&caller.entry, &caller.user, draft, origin).map_err(from_refused)?;
+    let (id, agent) = (new.execution.id, new.execution.agent_id.clone());
+    let spooled = new.spool.is_some().then(|| new.clone());
+    let (worker, taken) = (supervisor.clone(), Arc::new(Mutex::new(Taken::default())));
+    let at_once = taken.clone();
+    let written = app.store().write(move |conn| {
+        Box::pin(async move {
+            store::executions::submit(conn, &new).await?;
+            let taken = worker.take(conn, &new.execution.agent_id).await?;
+            *at_once.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+            Ok(())
+        })
+    });
+    if let Err(error) = written.await {
+        spooled.iter().for_each(|new| supervisor.forget(new));
+        return Err(from_store(error));
+    }
+    let taken = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
+    if taken.is_empty() {
+        supervisor.wake(&agent)
+    } else {
+        supervisor.begin_all(taken)
+    }
+    Ok(id)
+}
+
+/// Callers name conversations as they like; ours have ids.
+fn conversation_id(caller: &Caller, named: &str) -> String {
+    match named.parse::<conversation::Id>() {
+        Ok(id) => id.to_string(),
+        Err(_) => made_of(&format!("adjutant:a2a:conversation:{}:{named}", caller.user.id)).to_string(),
+    }
+}
+
+/// The result of a run, once it has ended.
+pub(super) async fn end(app: &App, caller: &Caller, id: Uuid) -> Result<Value, Error> {
+    let whose = Whose::Users(caller.user.id);
+    app.supervisor().wait(whose, id).await.map_err(from_store)?;
+    result(app, whose, id).await
+}
+
+async fn result(app: &App, whose: Whose, id: Uuid) -> Result<Value, Error> {
+    let mut reader = app.store().reader().await.map_err(from_store)?;
+    let result = store::executions::result(&mut reader, whose, id).await.map_err(from_store)?;
+    serde_json::to_value(result).map_err(broken)
+}
+
+/// What happens in a run, an envelope each, and its result in the last one.
+pub(super) fn follow(app: App, caller: Caller, id: Uuid, envelope: Envelope) -> Response {
+    let whose = Whose::Users(caller.user.id);
+    let follower = app.supervisor().follow(whose, id, 0);
+    let state = Some((app, follower, envelope));
+    let stream = futures::stream::unfold(state, move |state| async move {
+        let (app, mut follower, envelope) = state?;
+        let stopping = app.stopping().clone();
+        tokio::select! {
+            told = tokio::time::timeout(KEEP_ALIVE, follower.next()) => match told {
+                Err(_) => Some((sse::KEEP_ALIVE.to_owned(), Some((app, follower, envelope)))),
+                Ok(Ok(Some(Told::End(_)))) => {
+                    let last = match result(&app, whose, id).await {
+                        Ok(result) => envelope.response(result),
+                        Err(error) => envelope.error(&error),
+                    };
+                    Some((block(&last), None))
+                }
+                Ok(Ok(Some(told))) => Some((block(&envelope.stream(event(told))), Some((app, follower, envelope)))),
+                Ok(Ok(None)) => None,
+                Ok(Err(error)) => Some((block(&envelope.error(&from_store(error))), None)),
+            },
+            // The run goes on, and its result is kept.
+            () = stopping.cancelled() => None,
+        }
+    });
+    sse::respond(Body::from_stream(stream.map(Ok::<_, Infallible>)))
+}
+
+fn block(envelope: &Value) -> String {
+    format!("data: {envelope}\n\n")
+}
+
+fn event(told: Told) -> Value {
+    match told {
+        Told::Event(told) if told.kind == What::State => json!({"event": "state", "state": told.text, "at": told.at}),
+        Told::Event(told) if told.kind == What::Gap => {
+            let missing: u64 = told.text.parse().unwrap_or_default();
+            json!({"event": "output", "stream": told.stream, "text": "", "missing_bytes": missing, "at": told.at})
+        }
+        Told::Event(told) if told.kind == What::Said => {
+            json!({"event": "said", "said": serde_json::from_str::<Value>(&told.text).unwrap_or_default(), "at": told.at})
+        }
+        Told::Event(told) => json!({"event": "output", "stream": told.stream, "text": told.text, "at": told.at}),
+        Told::Usage(usage) => json!({"event": "usage", "resource_usage": usage}),
+        // The last envelope says it.
+        Told::End(_) => Value::Null,
+    }
+}
+
+fn from_refused(refused: Refused) -> Error {
+    match refused {
+        Refused::NoAgent | Refused::Disabled(_) | Refused::Forbidden(_) | Refused::NotHere(_) => {
+            Error::new(Kind::UnsupportedOperation, refused.to_string())
+        }
+        Refused::TooLarge { limit } => terms::too_large("params.input", limit),
+        Refused::Invalid(mut invalid) => {
+            for violation in &mut invalid.violations {
+                violation.field = format!("params.{}", violation.field);
+            }
+            named(Kind::InvalidParams, invalid)
+        }
+        Refused::Broken(cause) => faults::internal(&cause),
+    }
+}
+
+/// Of executions, not of tasks.
+fn from_store(error: store::Error) -> Error {
+    match error {
+        store::Error::NotFound => Error::new(Kind::NotFound, "there is no such execution any more"),
+        other => faults::from_store(other, ""),
+    }
+}
+
+fn broken(error: serde_json::Error) -> Error {
+    faults::internal(&error.to_string())
+}

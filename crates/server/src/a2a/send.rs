@@ -1,0 +1,225 @@
+//! Sending a message: a new task, or the answer to what a task has asked.
+
+use ::a2a::types::{Message, Role, SendMessageRequest, SendMessageResponse};
+use ::a2a::{Error, Kind, Version};
+use model::execution::Standing;
+use model::said;
+use serde_json::{Map, Value, json};
+use store::a2a::{Run, pushes};
+use store::executions::{New, OfTask, Whose};
+use supervisor::{Draft, Origin, Taken};
+use uuid::Uuid;
+
+use super::caller::Caller;
+use super::cards::Base;
+use super::contexts::{self, Spare};
+use super::updates::Following;
+use super::{faults, push};
+use crate::App;
+
+/// The parameter that says in which conversation the assistant is spoken to.
+const CONVERSATION: &str = "conversation_id";
+
+/// A message that was put into the queue.
+pub(crate) struct Sent {
+    pub(crate) task: Uuid,
+    pub(crate) execution: Uuid,
+    /// Whether the task begins with it.
+    pub(crate) is_first: bool,
+}
+
+/// Sends a message and answers with what came of it, or at once where the caller does not want to wait.
+pub(crate) async fn send(
+    app: &App,
+    caller: &Caller,
+    base: &Base,
+    request: SendMessageRequest,
+) -> Result<SendMessageResponse, Error> {
+    let configuration = request.configuration.as_ref();
+    let history_length = configuration.and_then(|configuration| configuration.history_length);
+    let at_once = configuration.and_then(|configuration| configuration.return_immediately).unwrap_or_default();
+    let sent = submit(app, caller, request).await?;
+    let task = sent.task.to_string();
+    if !at_once {
+        let ended = app.supervisor().wait(Whose::Users(caller.user.id), sent.execution);
+        // Where the server stops the task goes on later, and whoever waits is told how it stands.
+        if let Some(ended) = app.stopping().run_until_cancelled(ended).await {
+            ended.map_err(|error| faults::from_store(error, &task))?;
+        }
+    }
+    let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, sent.task).await;
+    let following = following.map_err(|error| faults::from_store(error, &task))?;
+    Ok(match following.story().answer().filter(|_| sent.is_first && !at_once) {
+        Some(message) => SendMessageResponse::Message(message),
+        None => SendMessageResponse::Task(following.task(history_length)),
+    })
+}
+
+/// Puts a message into the queue of its agent.
+pub(crate) async fn submit(app: &App, caller: &Caller, request: SendMessageRequest) -> Result<Sent, Error> {
+    let tasks = app.tasks().clone();
+    let Place { asked, context } = place(app, caller, &request.message).await?;
+    let new = prepare(app, caller, &context, asked.as_ref(), request.message)?;
+    let execution = new.execution.id;
+    let task = asked.as_ref().map_or(execution, |run| run.task.id);
+    let wanted = request.configuration.and_then(|configuration| configuration.task_push_notification_config);
+    let push = wanted.map(|config| push::prepare(app, caller.version, task, &config)).transpose();
+    let push = push.map_err(|error| {
+        if new.spool.is_some() {
+            app.supervisor().forget(&new);
+        }
+        error.inside("taskPushNotificationConfig").inside("configuration")
+    })?;
+    // Whoever asked may go away meanwhile: what was written is begun all the same.
+    let (app, caller) = (app.clone(), caller.clone());
+    let putting = async move {
+        put(&app, &caller, new, context, push).await?;
+        // Those who have waited for the answer follow what comes of it.
+        asked.iter().for_each(|asked| app.supervisor().ring(asked.execution.id));
+        Ok::<_, Error>(())
+    };
+    let put = tasks.spawn(putting).await;
+    put.map_err(|error| faults::internal(&error.to_string()))??;
+    Ok(Sent { task, execution, is_first: task == execution })
+}
+
+/// Where a message belongs.
+struct Place {
+    /// The run that asked what this answers.
+    asked: Option<Run>,
+    context: String,
+}
+
+async fn place(app: &App, caller: &Caller, message: &Message) -> Result<Place, Error> {
+    if message.role == Role::Agent {
+        return Err(Error::invalid("message.role", "must be the user's"));
+    }
+    let wanted = message.context_id.as_deref().filter(|id| !id.is_empty());
+    if wanted.is_some_and(|id| id.len() > contexts::LONGEST || id.contains(char::is_control)) {
+        let rule = format!("must have at most {} bytes and no control characters", contexts::LONGEST);
+        return Err(Error::invalid("message.contextId", rule));
+    }
+    let Some(id) = message.task_id.as_deref().filter(|id| !id.is_empty()) else {
+        let context = wanted.map_or_else(|| app.clock().id().to_string(), str::to_owned);
+        return Ok(Place { asked: None, context });
+    };
+    let task = faults::task_id(id)?;
+    let fault = |error| faults::from_store(error, id);
+    let mut reader = app.store().reader().await.map_err(fault)?;
+    let run = store::a2a::task(&mut reader, caller.user.id, &caller.entry.agent.id, task).await.map_err(fault)?;
+    if wanted.is_some_and(|context| context != run.task.context_id) {
+        return Err(Error::invalid("message.contextId", "is not the context of the task"));
+    }
+    if !run.standing().is_asking() {
+        return Err(not_asking(caller.version, run.standing()));
+    }
+    let context = run.task.context_id.clone();
+    Ok(Place { asked: Some(run), context })
+}
+
+/// Nothing was asked that could be answered. In 0.3 that is an error of whoever names the task.
+fn not_asking(version: Version, standing: Standing) -> Error {
+    let why = match standing.is_final() {
+        true => format!("the task has ended, it is {standing}: send the message without a task"),
+        false => "the task is at work and has asked nothing: wait until it has ended".to_owned(),
+    };
+    match version {
+        Version::V03 => Error::invalid("message.taskId", why),
+        Version::V10 => Error::new(Kind::UnsupportedOperation, why),
+    }
+}
+
+/// The execution to be.
+fn prepare(app: &App, caller: &Caller, context: &str, asked: Option<&Run>, mut message: Message) -> Result<New, Error> {
+    message.context_id = Some(context.to_owned());
+    let broken = |error: serde_json::Error| faults::internal(&error.to_string());
+    let given = serde_json::to_value(&message).map_err(broken)?;
+    let input = said::as_input(&said::parts_of(&given).map_err(broken)?);
+    let parameters = contexts::conversation(&caller.entry, caller.user.id, context);
+    let parameters = parameters.map(|id| Map::from_iter([(CONVERSATION.to_owned(), json!(id))]));
+    let draft = Draft { input, parameters, message: Some(given), ..Draft::default() };
+    let prepared = app.supervisor().prepare_with(&caller.entry, &caller.user, draft, Origin::default());
+    let mut new = prepared.map_err(faults::from_refused)?;
+    let (agent_id, execution_id, binding) = (&new.execution.agent_id, new.execution.id, caller.binding.as_str());
+    let task = asked.map_or(execution_id, |run| run.task.id);
+    if let Some(Value::Object(kept)) = &mut new.message {
+        kept.insert("taskId".to_owned(), task.to_string().into());
+    }
+    tracing::info!(event = "a2a_message", agent_id, binding, task_id = %task, execution_id = %execution_id);
+    new.task = Some(OfTask { id: task, context_id: context.to_owned() });
+    Ok(new)
+}
+
+/// Writes it down, with the session that it may need and who is to be told of it, and begins what may begin at once.
+async fn put(
+    app: &App,
+    caller: &Caller,
+    mut new: New,
+    context: String,
+    push: Option<pushes::New>,
+) -> Result<(), Error> {
+    let (supervisor, clock) = (app.supervisor(), app.clock().clone());
+    let spooled = new.spool.is_some().then(|| new.clone());
+    let (agent_id, task) = (new.execution.agent_id.clone(), new.task.as_ref().map(|task| task.id.to_string()));
+    let interactive = contexts::needs_session(&caller.entry);
+    let (mut spare, mut refused) = (None, None);
+    if interactive {
+        // Only needed where the context has none that is open.
+        match supervisor.prepare_session_with(&caller.entry) {
+            Ok(session) => spare = Some(Spare::new(supervisor, session, &caller.entry)),
+            Err(why) => refused = Some(why),
+        }
+    }
+    let (worker, session) = (supervisor.clone(), spare.as_ref().map(|spare| spare.session.clone()));
+    let written = app.store().write(move |conn| {
+        Box::pin(async move {
+            let mut opened = false;
+            if interactive {
+                let agent = &new.execution.agent_id;
+                match contexts::session(conn, new.owner, agent, &context, spare.as_ref(), &clock).await? {
+                    None => return Ok(Put::NoSession),
+                    Some((id, is_new)) => (new.execution.session_id, opened) = (Some(id), is_new),
+                }
+            }
+            store::a2a::submit(conn, &new).await?;
+            if let Some((push, task)) = push.as_ref().zip(new.task.as_ref()) {
+                let (agent, now) = (&new.execution.agent_id, new.execution.created_at);
+                push::store_with_task(conn, new.owner, agent, task.id, push, now).await?;
+            }
+            let session = new.execution.session_id;
+            let taken = match session {
+                None => worker.take(conn, &new.execution.agent_id).await?,
+                Some(_) => Taken::default(),
+            };
+            Ok(Put::Written { taken, session, opened })
+        })
+    });
+    let put = written.await;
+    if !matches!(put, Ok(Put::Written { .. })) {
+        spooled.iter().for_each(|new| supervisor.forget(new));
+    }
+    match put {
+        Ok(Put::Written { taken, session: used, opened }) => {
+            if let Some(session) = session.filter(|_| opened) {
+                supervisor.begin_session(session, caller.user.id, caller.entry.clone());
+            }
+            match used {
+                Some(session) => supervisor.wake_session(session),
+                None if taken.is_empty() => supervisor.wake(&agent_id),
+                None => supervisor.begin_all(taken),
+            }
+            Ok(())
+        }
+        Ok(Put::NoSession) => Err(refused.map_or_else(|| faults::internal("no session"), faults::from_refused)),
+        // Somebody else has answered it meanwhile.
+        Err(store::Error::Ended) => Err(not_asking(caller.version, Standing::Completed)),
+        Err(store::Error::NotEnded) => Err(not_asking(caller.version, Standing::Working)),
+        Err(error) => Err(push::fault(error, task.as_deref().unwrap_or_default())),
+    }
+}
+
+/// What became of it.
+enum Put {
+    Written { taken: Taken, session: Option<Uuid>, opened: bool },
+    NoSession,
+}
