@@ -1,7 +1,6 @@
 //! What is done about an envelope: the one path of every execution, as any other door takes it.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::a2a::{Error, Kind};
@@ -11,8 +10,8 @@ use futures::StreamExt;
 use model::agent::ASSISTANT;
 use model::conversation;
 use serde_json::{Value, json};
-use store::executions::{Kind as What, Whose};
-use supervisor::{Draft, Origin, Refused, Taken, Told};
+use store::executions::{Kind as What, New, Whose};
+use supervisor::{Draft, Origin, Refused, Told};
 use uuid::Uuid;
 
 use super::message::{Envelope, named};
@@ -60,29 +59,33 @@ pub(super) async fn begin(
     origin.context.insert("a2a".to_owned(), json!({"message_id": envelope.id, "from": envelope.context.from}));
     let supervisor = app.supervisor();
     let new = supervisor.prepare_with(&caller.entry, &caller.user, draft, origin).map_err(from_refused)?;
-    let (id, agent) = (new.execution.id, new.execution.agent_id.clone());
+    let id = new.execution.id;
+    // Whoever asked may go away meanwhile: what was taken is begun all the same.
+    let all = app.clone();
+    let put = app.tasks().spawn(async move { put(&all, new).await }).await;
+    put.map_err(|error| from_store(store::Error::Database(error.to_string())))?.map_err(from_store)?;
+    Ok(id)
+}
+
+async fn put(app: &App, new: New) -> store::Result<()> {
+    let (supervisor, agent) = (app.supervisor(), new.execution.agent_id.clone());
     let spooled = new.spool.is_some().then(|| new.clone());
-    let (worker, taken) = (supervisor.clone(), Arc::new(Mutex::new(Taken::default())));
-    let at_once = taken.clone();
+    let worker = supervisor.clone();
     let written = app.store().write(move |conn| {
         Box::pin(async move {
             store::executions::submit(conn, &new).await?;
-            let taken = worker.take(conn, &new.execution.agent_id).await?;
-            *at_once.lock().unwrap_or_else(PoisonError::into_inner) = taken;
-            Ok(())
+            worker.take(conn, &new.execution.agent_id).await
         })
     });
-    if let Err(error) = written.await {
-        spooled.iter().for_each(|new| supervisor.forget(new));
-        return Err(from_store(error));
+    match written.await {
+        Ok(taken) if taken.is_empty() => supervisor.wake(&agent),
+        Ok(taken) => supervisor.begin_all(taken),
+        Err(error) => {
+            spooled.iter().for_each(|new| supervisor.forget(new));
+            return Err(error);
+        }
     }
-    let taken = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
-    if taken.is_empty() {
-        supervisor.wake(&agent)
-    } else {
-        supervisor.begin_all(taken)
-    }
-    Ok(id)
+    Ok(())
 }
 
 /// Callers name conversations as they like; ours have ids.
