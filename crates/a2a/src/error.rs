@@ -190,7 +190,7 @@ impl Error {
     }
 
     pub fn task_not_found(id: &str) -> Self {
-        let mut error = Self::new(Kind::TaskNotFound, "there is no such task");
+        let mut error = Self::new(Kind::TaskNotFound, "the task was not found");
         error.metadata.insert("taskId".to_owned(), id.to_owned());
         error
     }

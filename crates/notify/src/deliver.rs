@@ -178,7 +178,10 @@ async fn round(notifier: &Notifier, at_work: &mut AtWork) -> store::Result<Optio
     let (store, clock) = (&notifier.0.store, &notifier.0.clock);
     let settings = notifier.settings();
     let mut next = None;
-    for (name, due) in outbox::waiting(&mut store.reader().await?).await? {
+    let mut waiting = outbox::waiting(&mut store.reader().await?).await?;
+    // Who has waited longest comes first: names are for anybody to choose.
+    waiting.sort_by_key(|(_, due)| *due);
+    for (name, due) in waiting {
         let Some(lane) = Lane::of(notifier, &settings, &name) else { continue };
         let mut due = Some(due);
         loop {

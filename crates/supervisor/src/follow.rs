@@ -130,8 +130,13 @@ impl Follower {
 
     /// The next thing that has happened already; nothing where there is none at the moment.
     pub async fn next_so_far(&mut self) -> store::Result<Option<Told>> {
-        if self.ready.is_empty() && !self.over {
+        while self.ready.is_empty() && !self.over {
+            let before = self.after;
             self.read().await?;
+            if self.after == before {
+                break;
+            }
+            // It may be that nothing of what was read is told.
         }
         Ok(self.ready.pop_front())
     }

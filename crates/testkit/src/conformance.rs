@@ -183,7 +183,8 @@ async fn play(script: script::Script, run: &Run, desk: &Desk) -> Ended {
             }
             Step::Wait(time) => tokio::time::sleep(time).await,
             Step::WaitForever => std::future::pending().await,
-            Step::Ask | Step::AskForAuthentication => ended.outcome = Some(Outcome::Asks),
+            Step::Ask => ended.outcome = Some(Outcome::Asks),
+            Step::AskForAccess => ended.outcome = Some(Outcome::NeedsAccess),
             Step::Reject => {
                 ended.failure = Some(Failure::permanent("rejected"));
                 ended.outcome = Some(Outcome::Rejected);

@@ -203,6 +203,7 @@ fn with_scheme(address: &str, from: &Url) -> String {
     match address.split_once("://") {
         Some(("grpc", rest)) => format!("http://{rest}"),
         Some(("grpcs", rest)) => format!("https://{rest}"),
+        Some(("dns", rest)) => format!("{}://{}", from.scheme(), rest.rsplit('/').next().unwrap_or(rest)),
         Some(_) => address.to_owned(),
         None => format!("{}://{address}", from.scheme()),
     }

@@ -14,6 +14,7 @@ pub(crate) mod packages;
 pub(crate) mod status;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -25,6 +26,7 @@ use futures::{StreamExt, stream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, StreamBody};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use crate::v03::rest::python;
@@ -37,6 +39,9 @@ use status::Status;
 /// How long a request may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// So many bytes may wait, all in all, of calls of which nobody knows yet whose they are.
+const WAITING: usize = 256 << 20;
+
 /// What requests and answers are said to be.
 pub(crate) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
 
@@ -44,7 +49,7 @@ type Frame = http_body::Frame<Bytes>;
 
 /// Both services, to be merged into the routes of a server. `agent` is the metadata that names the agent.
 pub fn router<H: Handler>(handler: H, agent: HeaderName) -> Router {
-    let door = Door { handler, agent };
+    let door = Door { handler, agent, room: Arc::new(Semaphore::new(WAITING)) };
     Router::new()
         .route(&format!("/{}/{{method}}", packages::service(Version::V10)), post(call::<H, true>))
         .route(&format!("/{}/{{method}}", packages::service(Version::V03)), post(call::<H, false>))
@@ -55,6 +60,8 @@ pub fn router<H: Handler>(handler: H, agent: HeaderName) -> Router {
 struct Door<H> {
     handler: H,
     agent: HeaderName,
+    /// For what is read before its caller is admitted.
+    room: Arc<Semaphore>,
 }
 
 async fn call<H: Handler, const IS_V10: bool>(
@@ -84,7 +91,9 @@ impl<H: Handler> Door<H> {
         let operation = packages::operation(version, method)
             .ok_or_else(|| fault(Error::new(Kind::MethodNotFound, "there is no such method")))?;
         let (head, body) = request.into_parts();
-        let message = timeout(PATIENCE, message(&head.headers, body, self.handler.max_request())).await;
+        let mut held = None;
+        let message = message(&head.headers, body, self.handler.max_request(), |bytes| self.hold(bytes, &mut held));
+        let message = timeout(PATIENCE, message).await;
         let message = message.map_err(|_| Status::late("the request did not arrive in time"))??;
         let Asked { tenant, request } = packages::decode(version, operation, message).map_err(fault)?;
         self.compare(version, &head.headers).map_err(fault)?;
@@ -98,6 +107,7 @@ impl<H: Handler> Door<H> {
             extensions: head.extensions,
         };
         let caller = self.handler.admit(&call).await.map_err(|denied| Status::denied(version, denied))?;
+        drop(held);
         let mut request = request.map_err(fault)?;
         let is_python = version == Version::V03 && python::calls(&call.headers);
         if is_python {
@@ -125,6 +135,17 @@ impl<H: Handler> Door<H> {
         Ok(response)
     }
 
+    /// Makes room for more bytes of a call, if there is some.
+    fn hold<'r>(&'r self, bytes: usize, held: &mut Option<SemaphorePermit<'r>>) -> Result<(), Status> {
+        let more = self.room.try_acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let more = more.map_err(|_| Status::full("too many requests are on their way at once; try again later"))?;
+        match held {
+            Some(held) => held.merge(more),
+            None => *held = Some(more),
+        }
+        Ok(())
+    }
+
     /// The package says which version is spoken; a header may say the same, not another.
     fn compare(&self, version: Version, headers: &HeaderMap) -> Result<(), Error> {
         let Some(said) = headers.get(version::HEADER) else { return Ok(()) };
@@ -143,7 +164,12 @@ impl<H: Handler> Door<H> {
 }
 
 /// The one message of a request.
-async fn message(headers: &HeaderMap, mut body: Body, limit: usize) -> Result<Bytes, Status> {
+async fn message(
+    headers: &HeaderMap,
+    mut body: Body,
+    limit: usize,
+    mut hold: impl FnMut(usize) -> Result<(), Status>,
+) -> Result<Bytes, Status> {
     if headers.get(frame::ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(Status::compressed());
     }
@@ -152,6 +178,7 @@ async fn message(headers: &HeaderMap, mut body: Body, limit: usize) -> Result<By
     while let Some(frame) = body.frame().await {
         let broken = |_| Status::bad("the request broke off");
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+        hold(data.len())?;
         reader.push(data);
         while let Some(found) = reader.next()? {
             if message.replace(found).is_some() {

@@ -46,6 +46,10 @@ impl Status {
         Self::new(Code::InvalidArgument, message)
     }
 
+    pub(super) fn full(message: &str) -> Self {
+        Self::new(Code::ResourceExhausted, message)
+    }
+
     pub(super) fn late(message: &str) -> Self {
         Self { code: DEADLINE_EXCEEDED, ..Self::bad(message) }
     }
@@ -167,7 +171,7 @@ fn name(kind: Kind) -> &'static str {
         Kind::UnsupportedOperation => "UnsupportedOperationError",
         Kind::ContentTypeNotSupported => "ContentTypeNotSupportedError",
         Kind::InvalidAgentResponse => "InvalidAgentResponseError",
-        Kind::ExtendedCardNotConfigured => "ExtendedAgentCardNotConfiguredError",
+        Kind::ExtendedCardNotConfigured => "AuthenticatedExtendedCardNotConfiguredError",
         Kind::ExtensionSupportRequired => "ExtensionSupportRequiredError",
         Kind::VersionNotSupported => "VersionNotSupportedError",
         Kind::Parse => "JSONParseError",

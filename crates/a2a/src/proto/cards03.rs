@@ -8,6 +8,7 @@ use super::{all, list, some, some_of, yes};
 
 impl From<types::AgentCard> for AgentCard {
     fn from(mut card: types::AgentCard) -> Self {
+        let has_extended = json::has_extended(&card);
         let security_schemes = from_schemes(card.security_schemes.take());
         let capabilities = AgentCapabilities {
             streaming: card.capabilities.streaming.unwrap_or_default(),
@@ -31,7 +32,7 @@ impl From<types::AgentCard> for AgentCard {
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
             skills,
-            supports_authenticated_extended_card: card.supports_authenticated_extended_card.unwrap_or_default(),
+            supports_authenticated_extended_card: has_extended.unwrap_or_default(),
             preferred_transport: card.preferred_transport.unwrap_or_default(),
             additional_interfaces: card.additional_interfaces.into_iter().flatten().map(interface).collect(),
             protocol_version: card.protocol_version,

@@ -1,6 +1,7 @@
 //! What an agent says of itself.
 
 use std::collections::HashMap;
+use std::net::SocketAddrV4;
 
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,7 @@ impl From<types::AgentCard> for AgentCard {
             Version::named(&interface.protocol_version).is_ok_and(|version| version == Version::V03)
         };
         let some_do = card.supported_interfaces.iter().any(speaks);
+        let supports_authenticated_extended_card = has_extended(&card);
         let interfaces = card.supported_interfaces.into_iter().filter(|interface| !some_do || speaks(interface));
         let interfaces: Vec<types::AgentInterface> = interfaces.collect();
         let first = interfaces.first();
@@ -114,7 +116,7 @@ impl From<types::AgentCard> for AgentCard {
             url,
             preferred_transport,
             additional_interfaces: Some(all).filter(|all: &Vec<_>| !all.is_empty()),
-            supports_authenticated_extended_card: card.capabilities.extended_agent_card,
+            supports_authenticated_extended_card,
             capabilities: card.capabilities.into(),
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
@@ -188,8 +190,32 @@ impl From<AgentCard> for types::AgentCard {
 
 impl From<types::AgentInterface> for AgentInterface {
     fn from(interface: types::AgentInterface) -> Self {
-        Self { url: interface.wire_url(), transport: interface.protocol_binding }
+        let url = interface.wire_url();
+        let url = if interface.protocol_binding == GRPC { grpc(url) } else { url };
+        Self { url, transport: interface.protocol_binding }
     }
+}
+
+/// The name of the binding.
+const GRPC: &str = "GRPC";
+
+/// Some clients of 0.3 look for a host as in any URL, others hand the text to gRPC as it is: where the host is a number,
+/// this does for both.
+fn grpc(address: String) -> String {
+    let number = match address.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => address.clone(),
+    };
+    match number.parse::<SocketAddrV4>() {
+        Ok(_) => format!("dns://{number}/{number}"),
+        Err(_) => address,
+    }
+}
+
+/// Whether those who have shown who they are get more to see: where nobody can, nobody does.
+pub(crate) fn has_extended(card: &types::AgentCard) -> Option<bool> {
+    let known = card.security_schemes.as_ref().is_some_and(|schemes| !schemes.is_empty());
+    card.capabilities.extended_agent_card.map(|has| has && known)
 }
 
 impl From<types::AgentCapabilities> for AgentCapabilities {

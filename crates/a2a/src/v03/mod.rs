@@ -11,6 +11,7 @@ pub mod rest;
 mod security;
 mod task;
 
+pub(crate) use card::has_extended;
 pub use card::{AgentCapabilities, AgentCard, AgentInterface, AgentSkill};
 pub use configs::{
     MessageSendConfiguration, MessageSendParams, PushNotificationAuthenticationInfo, PushNotificationConfig,

@@ -236,7 +236,7 @@ async fn errors_are_told_in_the_words_of_each_version() {
     assert_eq!((error.kind, error.metadata["taskId"].as_str()), (a2a::Kind::TaskNotFound, "missing"));
     let old = v03::GetTaskRequest { name: "tasks/missing".to_owned(), history_length: 0 };
     let status = peer.call::<_, v03::Task>(V03, "GetTask", old, &[]).await.unwrap_err();
-    assert_eq!((status.code(), status.message()), (Code::NotFound, "TaskNotFoundError: there is no such task"));
+    assert_eq!((status.code(), status.message()), (Code::NotFound, "TaskNotFoundError: the task was not found"));
     assert!(status.details().is_empty());
     let broken = v1::SendMessageRequest::from(send("breaks"));
     let (told, status) = peer.listen::<_, v1::StreamResponse>(V1, "SendStreamingMessage", broken).await.unwrap_err();

@@ -12,7 +12,13 @@ use supervisor::{Entry, Supervisor};
 use uuid::Uuid;
 
 /// Longer ids of contexts are not taken.
-pub(crate) const LONGEST: usize = 256;
+const LONGEST: usize = 256;
+pub(crate) const RULE: &str = "must have at most 256 bytes and no control characters";
+
+/// Whether this can be the id of a context.
+pub(crate) fn is_one(id: &str) -> bool {
+    id.len() <= LONGEST && !id.contains(char::is_control)
+}
 
 /// The conversation of a user with the assistant in a context. It follows from both: whoever comes back with the context
 /// finds it again.

@@ -1,4 +1,5 @@
-//! How often one caller may call one agent (A2A-3). Each agent has its own rate, or else the server's.
+//! How often one caller may call one agent (A2A-3), and how many streams they may have open. Each agent has its own rate,
+//! or else the server's.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -57,6 +58,45 @@ impl Limits {
     }
 }
 
+/// Streams that one user may have open with one agent: each looks at the tables now and then, for as long as it lasts.
+const STREAMS: usize = 1000;
+
+/// Counts them.
+#[derive(Clone, Default)]
+pub(crate) struct Streams(Arc<Mutex<HashMap<(UserId, String), usize>>>);
+
+/// One that is open, until it is dropped.
+pub(crate) struct Open {
+    all: Streams,
+    key: (UserId, String),
+}
+
+impl Streams {
+    /// Counts one more; nothing where there are enough.
+    pub(crate) fn open(&self, user: UserId, agent: &str) -> Option<Open> {
+        let key = (user, agent.to_owned());
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = all.entry(key.clone()).or_default();
+        if *count >= STREAMS {
+            return None;
+        }
+        *count += 1;
+        Some(Open { all: self.clone(), key })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut all = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = all.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.key);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU32;
@@ -82,5 +122,20 @@ mod tests {
         limits.tidy();
         assert!(limits.take("a", rate, user(1)).is_err(), "what is not full is not forgotten");
         limits.take("a", Rate { per_minute: number(60), ..rate }, user(1)).unwrap();
+    }
+
+    #[test]
+    fn a_user_has_so_many_streams_with_an_agent_and_no_more() {
+        // A2A-3
+        let (streams, user) = (Streams::default(), UserId::new(uuid::Uuid::from_u128(1)));
+        let mut open: Vec<_> = (0..STREAMS).map(|_| streams.open(user, "a").unwrap()).collect();
+        assert!(streams.open(user, "a").is_none());
+        assert!(
+            streams.open(user, "b").is_some() && streams.open(UserId::new(uuid::Uuid::from_u128(2)), "a").is_some()
+        );
+        open.pop();
+        assert!(streams.open(user, "a").is_some());
+        open.clear();
+        assert!(streams.0.lock().unwrap().is_empty(), "nothing is kept of those that are closed");
     }
 }

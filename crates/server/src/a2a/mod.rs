@@ -51,6 +51,7 @@ const AGENT: HeaderName = HeaderName::from_static("x-adjutant-agent");
 pub(crate) struct Door {
     blocks: blocks::Blocks,
     limits: limits::Limits,
+    streams: limits::Streams,
     tokens: tokens::Tokens,
 }
 

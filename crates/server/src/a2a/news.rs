@@ -10,7 +10,7 @@ use store::a2a::pushes::Told;
 use uuid::Uuid;
 
 /// Whatever made more than so many pieces is told of as a whole.
-const MANY: usize = 20;
+const MANY: usize = 5;
 
 /// A task as it stands.
 #[derive(Clone, Debug)]

@@ -87,6 +87,7 @@ pub(crate) async fn get(
     if request.id.is_empty() && caller.version != Version::V03 {
         return Err(Error::invalid("id", "must not be empty"));
     }
+    check_id(&request.id)?;
     let (owner, agent) = (caller.user.id, caller.entry.agent.id.as_str());
     let fault = |error| fault(error, &request.task_id);
     let mut reader = app.store().reader().await.map_err(fault)?;
@@ -138,6 +139,7 @@ pub(crate) async fn delete(
     request: DeleteTaskPushNotificationConfigRequest,
 ) -> Result<(), Error> {
     let task = faults::task_id(&request.task_id)?;
+    check_id(&request.id)?;
     let (owner, agent) = (caller.user.id, caller.entry.agent.id.clone());
     let id = request.id;
     let removed = app.store().write(move |conn| {
@@ -149,6 +151,14 @@ pub(crate) async fn delete(
     removed.await.map(drop).map_err(|error| fault(error, &request.task_id))
 }
 
+/// What no configuration is called.
+fn check_id(id: &str) -> Result<&str, Error> {
+    if id.len() > LONGEST_ID || id.contains(char::is_control) {
+        return Err(Error::invalid("id", format!("must be a line of at most {LONGEST_ID} bytes")));
+    }
+    Ok(id)
+}
+
 /// What a client wants, checked and sealed: to be kept by [`store_with_task`]. The error names the field.
 pub(crate) fn prepare(
     app: &App,
@@ -157,10 +167,7 @@ pub(crate) fn prepare(
     config: &TaskPushNotificationConfig,
 ) -> Result<New, Error> {
     let id = match config.id.as_deref().filter(|id| !id.is_empty()) {
-        Some(id) if id.len() > LONGEST_ID || id.contains(char::is_control) => {
-            return Err(Error::invalid("id", format!("must be a line of at most {LONGEST_ID} bytes")));
-        }
-        Some(id) => id.to_owned(),
+        Some(id) => check_id(id)?.to_owned(),
         // There a task has one such, which the next takes the place of.
         None if version == Version::V03 => task.to_string(),
         None => app.clock().id().to_string(),

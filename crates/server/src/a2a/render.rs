@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ::a2a::types::{
     self, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
@@ -33,6 +33,8 @@ pub(crate) struct Story {
     message: Option<Message>,
     history: Vec<Message>,
     artifacts: Vec<types::Artifact>,
+    /// Where each of them is.
+    places: HashMap<String, usize>,
     run: Told,
     /// The answer, where it is a message.
     answer: Option<Message>,
@@ -58,7 +60,7 @@ struct Told {
     /// How often it was tried.
     tries: usize,
     /// The artifacts that it began.
-    artifacts: Vec<String>,
+    artifacts: HashSet<String>,
     /// Where its output comes from, once there is some.
     output: Option<&'static str>,
 }
@@ -74,6 +76,7 @@ impl Story {
             message: None,
             history: Vec::new(),
             artifacts: Vec::new(),
+            places: HashMap::new(),
             run: Told::default(),
             answer: None,
             question: None,
@@ -86,7 +89,9 @@ impl Story {
         self.history.extend(asked);
         (self.answer, self.question) = (None, None);
         self.at = run.execution.created_at;
-        self.run = Told { id: run.execution.id, number: self.run.number + 1, ..Told::default() };
+        // One that is not the first has had others before it, whether they are kept or not.
+        let least = if run.execution.id == run.task.id { 1 } else { 2 };
+        self.run = Told { id: run.execution.id, number: least.max(self.run.number + 1), ..Told::default() };
     }
 
     /// What was said, for a story without artifacts: it may be the question.
@@ -113,7 +118,7 @@ impl Story {
     /// It has ended, as it stands there now, and left these files.
     pub(crate) fn end(&mut self, run: &Run, files: Vec<(String, types::Part)>) -> Vec<StreamResponse> {
         let mut updates = Vec::new();
-        if let Some(id) = self.run.output.map(|_| self.output_id()) {
+        if let Some(id) = self.run.output.take().map(|_| self.output_id()) {
             updates.push(self.artifact_update(artifact(id, vec![types::Part::text("")]), true, true));
         }
         for (name, part) in files {
@@ -187,6 +192,8 @@ impl Story {
                 // What the try before has said counts no more.
                 self.artifacts.retain(|artifact| !self.run.artifacts.contains(&artifact.artifact_id));
                 self.run.artifacts.clear();
+                let ids = self.artifacts.iter().map(|artifact| artifact.artifact_id.clone());
+                self.places = ids.zip(0..).collect();
                 (self.run.output, self.answer) = (None, None);
             }
         }
@@ -208,7 +215,7 @@ impl Story {
         let append = self.run.output == Some(stream);
         self.run.output = Some(stream);
         let id = self.output_id();
-        let whole = self.artifacts.iter_mut().find(|artifact| artifact.artifact_id == id);
+        let whole = self.places.get(&id).and_then(|at| self.artifacts.get_mut(*at));
         match whole.and_then(|artifact| artifact.parts.first_mut()).map(|part| &mut part.content) {
             Some(types::PartContent::Text(whole)) if append && !self.form.in_short => whole.push_str(&text),
             _ => self.keep(&artifact(id.clone(), vec![types::Part::text(text.clone())]), false),
@@ -255,7 +262,7 @@ impl Story {
     /// The end of what was said, as a question.
     fn said_last(&self) -> Option<String> {
         let id = self.output_id();
-        let artifact = self.artifacts.iter().find(|artifact| artifact.artifact_id == id);
+        let artifact = self.places.get(&id).and_then(|at| self.artifacts.get(*at));
         let said = artifact.and_then(|artifact| artifact.parts.first()?.as_text());
         let text = said.or(self.question.as_deref())?.trim();
         let from = text.len().saturating_sub(LONGEST_QUESTION);
@@ -265,12 +272,12 @@ impl Story {
 
     fn keep(&mut self, piece: &types::Artifact, append: bool) {
         if !self.run.artifacts.contains(&piece.artifact_id) {
-            self.run.artifacts.push(piece.artifact_id.clone());
+            self.run.artifacts.insert(piece.artifact_id.clone());
         }
         if self.form.in_short {
             return;
         }
-        match self.artifacts.iter_mut().find(|artifact| artifact.artifact_id == piece.artifact_id) {
+        match self.places.get(&piece.artifact_id).and_then(|at| self.artifacts.get_mut(*at)) {
             Some(artifact) if append => {
                 artifact.parts.extend(piece.parts.iter().cloned());
                 for (kept, new) in [(&mut artifact.name, &piece.name), (&mut artifact.description, &piece.description)]
@@ -281,7 +288,10 @@ impl Story {
                 }
             }
             Some(artifact) => *artifact = piece.clone(),
-            None => self.artifacts.push(piece.clone()),
+            None => {
+                self.places.insert(piece.artifact_id.clone(), self.artifacts.len());
+                self.artifacts.push(piece.clone());
+            }
         }
     }
 

@@ -95,9 +95,8 @@ async fn place(app: &App, caller: &Caller, message: &Message) -> Result<Place, E
         return Err(Error::invalid("message.role", "must be the user's"));
     }
     let wanted = message.context_id.as_deref().filter(|id| !id.is_empty());
-    if wanted.is_some_and(|id| id.len() > contexts::LONGEST || id.contains(char::is_control)) {
-        let rule = format!("must have at most {} bytes and no control characters", contexts::LONGEST);
-        return Err(Error::invalid("message.contextId", rule));
+    if wanted.is_some_and(|id| !contexts::is_one(id)) {
+        return Err(Error::invalid("message.contextId", contexts::RULE));
     }
     let Some(id) = message.task_id.as_deref().filter(|id| !id.is_empty()) else {
         let context = wanted.map_or_else(|| app.clock().id().to_string(), str::to_owned);

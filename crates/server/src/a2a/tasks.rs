@@ -11,12 +11,13 @@ use store::Conn;
 use store::a2a::{Filter, Run};
 use store::executions::Whose;
 use store::page::Cursor;
+use uuid::Uuid;
 
 use super::caller::Caller;
 use super::cards::Base;
-use super::faults;
 use super::render::{Form, Story, standing_of};
 use super::updates::Following;
+use super::{contexts, faults};
 use crate::App;
 
 /// Tasks a page, where nobody says how many.
@@ -25,6 +26,8 @@ const USUAL: i32 = 50;
 const MOST_BYTES: usize = 16 << 20;
 /// How long an end is waited for after the agent's grace is over.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
+/// How often a task is told to end that goes on in the moment in which it is told.
+const TRIES: usize = 3;
 
 pub(crate) async fn get(app: &App, caller: &Caller, base: &Base, request: GetTaskRequest) -> Result<Task, Error> {
     let task = faults::task_id(&request.id)?;
@@ -59,12 +62,17 @@ pub(crate) async fn list(
         }
     };
     let context_id = request.context_id.filter(|context| !context.is_empty());
+    if context_id.as_deref().is_some_and(|id| !contexts::is_one(id)) {
+        return Err(Error::invalid("contextId", contexts::RULE));
+    }
     let filter = Filter { context_id, standings, changed_since };
     let fault = |error| faults::from_store(error, "");
     let mut reader = app.store().reader().await.map_err(fault)?;
     let (owner, agent_id) = (caller.user.id, &caller.entry.agent.id);
     let listed = store::a2a::tasks(&mut reader, owner, agent_id, &filter, cursor.as_ref(), page_size.into());
     let (page, total) = listed.await.map_err(fault)?;
+    // Who holds one reader and waits for another may wait for somebody who does the same.
+    drop(reader);
     let (mut tasks, mut bytes, mut next) = (Vec::with_capacity(page.rows.len()), 0, page.next);
     let last = page.rows.len().saturating_sub(1);
     for (at, run) in page.rows.iter().enumerate() {
@@ -73,7 +81,10 @@ pub(crate) async fn list(
                 .await
                 .map(|task| task.task(request.history_length))
         } else {
-            in_short(&mut reader, caller, run, request.history_length).await
+            match app.store().reader().await {
+                Ok(mut reader) => in_short(&mut reader, caller, run, request.history_length).await,
+                Err(error) => Err(error),
+            }
         };
         let task = match task {
             Ok(task) => task,
@@ -141,41 +152,58 @@ fn size(task: &Task) -> usize {
 /// Ends a task, and waits for that as long as its agent may take.
 pub(crate) async fn cancel(app: &App, caller: &Caller, base: &Base, request: CancelTaskRequest) -> Result<Task, Error> {
     let task = faults::task_id(&request.id)?;
+    let fault = |error| faults::from_store(error, &request.id);
+    for _ in 0..TRIES {
+        let run = match withdraw(app, caller, task).await {
+            Ok(Some(run)) => run,
+            Ok(None) => return Err(not_cancelable(&request.id)),
+            // It asked, or was answered, in this moment.
+            Err(store::Error::Ended | store::Error::NotEnded) => continue,
+            Err(error) => return Err(fault(error)),
+        };
+        let execution = &run.execution;
+        if run.standing() == Standing::Cancelled && execution.outcome.is_some() {
+            app.supervisor().ring(execution.id);
+        } else {
+            app.supervisor().wake_cancelled(execution);
+            let patience = caller.entry.agent.grace.duration() + LAST_PATIENCE;
+            let end = app.supervisor().wait(Whose::Users(caller.user.id), execution.id);
+            let _ = tokio::time::timeout(patience, app.stopping().run_until_cancelled(end)).await;
+        }
+        let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, task).await;
+        let following = following.map_err(fault)?;
+        match following.standing() {
+            // It asked before it heard of it, and nobody is going to answer.
+            standing if standing.is_asking() => {}
+            // It came to its own end before it heard of it.
+            standing if standing.is_final() && standing != Standing::Cancelled => break,
+            _ => return Ok(following.task(None)),
+        }
+    }
+    Err(not_cancelable(&request.id))
+}
+
+/// Says that nobody wants a task any more; nothing where it has ended. [`store::Error::Ended`], [`store::Error::NotEnded`]:
+/// it has gone on since it was looked at.
+async fn withdraw(app: &App, caller: &Caller, task: Uuid) -> store::Result<Option<Run>> {
     let (owner, agent_id, now) = (caller.user.id, caller.entry.agent.id.clone(), app.clock().now());
     let asked = app.store().write(move |conn| {
         Box::pin(async move {
             let run = store::a2a::task(conn, owner, &agent_id, task).await?;
             match run.standing() {
-                Standing::Asks | Standing::NeedsAccess => store::a2a::withdraw(conn, owner, &agent_id, task, now).await,
+                Standing::Asks | Standing::NeedsAccess => {
+                    store::a2a::withdraw(conn, owner, &agent_id, task, now).await.map(Some)
+                }
                 Standing::Waiting | Standing::Working => {
                     let whose = Whose::Users(owner);
                     let execution = store::executions::cancel(conn, whose, run.execution.id, now).await?;
-                    Ok(Run { execution, ..run })
+                    Ok(Some(Run { execution, ..run }))
                 }
-                _ => Err(store::Error::Ended),
+                _ => Ok(None),
             }
         })
     });
-    let run = asked.await.map_err(|error| match error {
-        store::Error::Ended | store::Error::NotEnded => not_cancelable(&request.id),
-        other => faults::from_store(other, &request.id),
-    })?;
-    let execution = &run.execution;
-    if run.standing() == Standing::Cancelled && execution.outcome.is_some() {
-        app.supervisor().ring(execution.id);
-    } else {
-        app.supervisor().wake_cancelled(execution);
-        let patience = caller.entry.agent.grace.duration() + LAST_PATIENCE;
-        let end = app.supervisor().wait(Whose::Users(owner), execution.id);
-        let _ = tokio::time::timeout(patience, app.stopping().run_until_cancelled(end)).await;
-    }
-    let following = Following::begin(app, base, owner, &caller.entry.agent.id, task).await;
-    let following = following.map_err(|error| faults::from_store(error, &request.id))?;
-    match following.standing() {
-        // It came to its own end before it heard of it.
-        standing if standing.is_final() && standing != Standing::Cancelled => Err(not_cancelable(&request.id)),
-        _ => Ok(following.task(None)),
-    }
+    asked.await
 }
 
 fn not_cancelable(id: &str) -> Error {

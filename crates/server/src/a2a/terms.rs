@@ -2,7 +2,7 @@
 //! listed is refused here, before anybody acts upon it.
 
 use ::a2a::types::{Message, Part, PartContent};
-use ::a2a::{Error, Kind, Operation, Request};
+use ::a2a::{Error, Kind, Operation, Request, Version};
 use model::agent::endpoint::Method;
 use model::agent::{Agent, Endpoint};
 
@@ -22,7 +22,11 @@ pub(crate) fn check(caller: &Caller, endpoint: &Endpoint, way: Way<'_>, request:
     }
     match request {
         Request::ExtendedCard(_) if caller.anonymous || !cards::has_extended(endpoint, way) => {
-            Err(Error::new(Kind::UnsupportedOperation, "there is no extended card for callers without authentication"))
+            let kind = match caller.version {
+                Version::V03 => Kind::ExtendedCardNotConfigured,
+                Version::V10 => Kind::UnsupportedOperation,
+            };
+            Err(Error::new(kind, "there is no extended card for callers without authentication"))
         }
         Request::List(_) if caller.anonymous => {
             Err(Error::new(Kind::UnsupportedOperation, "callers without authentication cannot list tasks"))

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::caller::Caller;
 use super::cards::Base;
+use super::limits::Open;
 use super::render::{Form, Story};
 use super::{faults, files, send};
 use crate::App;
@@ -37,6 +38,8 @@ pub(crate) struct Following {
     ready: VecDeque<StreamResponse>,
     /// It asks, and shall be followed when it goes on.
     waits: bool,
+    /// The place of the stream that it is.
+    _place: Option<Open>,
 }
 
 impl Following {
@@ -47,6 +50,18 @@ impl Following {
         owner: UserId,
         agent_id: &str,
         task: Uuid,
+    ) -> store::Result<Self> {
+        Self::begin_before(app, base, owner, agent_id, task, None).await
+    }
+
+    /// Reads what has happened before this execution, and that there is one: what it does is told next, however fast it was.
+    async fn begin_before(
+        app: &App,
+        base: &Base,
+        owner: UserId,
+        agent_id: &str,
+        task: Uuid,
+        fresh: Option<Uuid>,
     ) -> store::Result<Self> {
         let mut reader = app.store().reader().await?;
         let runs = store::a2a::runs(&mut reader, owner, agent_id, task).await?;
@@ -67,12 +82,18 @@ impl Following {
             run: first.clone(),
             ready: VecDeque::new(),
             waits: false,
+            _place: None,
         };
         for run in std::iter::once(first).chain(runs) {
             let its = asked.extract_if(.., |message| message.execution_id == run.execution.id).collect();
+            let is_fresh = fresh == Some(run.execution.id);
             this.follow(run, its);
             while let Some(told) = this.follower.next_so_far().await? {
                 this.hear(told).await?;
+                if is_fresh {
+                    // That it waits.
+                    break;
+                }
             }
         }
         // It is all in the first thing that is told.
@@ -110,7 +131,7 @@ impl Following {
         }
     }
 
-    /// Waits a moment for something that is more than a state. It is all in the first thing that is told.
+    /// Waits a moment for something that is more than a state. All that is heard meanwhile is told next.
     async fn until_begun(&mut self) -> store::Result<()> {
         let end = tokio::time::Instant::now() + PATIENCE;
         while !self.story.has_begun() {
@@ -119,7 +140,6 @@ impl Following {
             let Some(told) = told? else { break };
             self.hear(told).await?;
         }
-        self.ready.clear();
         Ok(())
     }
 
@@ -131,8 +151,12 @@ impl Following {
             let mut reader = self.app.store().reader().await?;
             let run = store::a2a::task(&mut reader, self.owner, &self.agent_id, self.task).await?;
             if run.execution.id != self.run.execution.id {
+                // One after the other: what came between is told too.
+                let runs = store::a2a::runs(&mut reader, self.owner, &self.agent_id, self.task).await?;
                 let asked = store::a2a::messages(&mut reader, self.owner, &self.agent_id, self.task).await?;
                 drop(reader);
+                let this = runs.iter().position(|run| run.execution.id == self.run.execution.id);
+                let run = runs.into_iter().nth(this.map_or(0, |at| at + 1)).unwrap_or(run);
                 let asked = asked.into_iter().filter(|message| message.execution_id == run.execution.id).collect();
                 self.follow(run, asked);
                 return Ok(());
@@ -172,12 +196,10 @@ impl Following {
         Ok(())
     }
 
-    /// Tells the task first, or the answer alone where that is a message, and then what happens.
-    fn updates(self, history_length: Option<i32>, alone: Option<Message>) -> Updates {
-        let (first, rest) = match alone {
-            Some(message) => (StreamResponse::Message(message), None),
-            None => (StreamResponse::Task(self.task(history_length)), Some(self)),
-        };
+    /// Tells this first, and then what happens.
+    fn updates(self, first: StreamResponse) -> Updates {
+        // A message is all there is to tell.
+        let rest = (!matches!(first, StreamResponse::Message(_))).then_some(self);
         let state = Some((Some(first), rest));
         let updates = futures::stream::unfold(state, |state| async move {
             let (first, following) = state?;
@@ -206,6 +228,12 @@ impl Following {
     }
 }
 
+/// A place for one more stream.
+fn place(app: &App, caller: &Caller) -> Result<Open, Error> {
+    let place = app.a2a().streams.open(caller.user.id, &caller.entry.agent.id);
+    place.ok_or_else(|| Error::new(Kind::Busy, "you have too many streams open with this agent; close some"))
+}
+
 /// What happens to a task that is begun, or goes on, with a message.
 pub(crate) async fn stream(
     app: &App,
@@ -214,16 +242,20 @@ pub(crate) async fn stream(
     request: SendMessageRequest,
 ) -> Result<Updates, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+    let place = place(app, caller)?;
     let sent = send::submit(app, caller, request).await?;
     let task = sent.task;
     let fault = |error| faults::from_store(error, &task.to_string());
-    let mut following =
-        Following::begin(app, base, caller.user.id, &caller.entry.agent.id, task).await.map_err(fault)?;
+    let (owner, agent_id) = (caller.user.id, &caller.entry.agent.id);
+    let following = Following::begin_before(app, base, owner, agent_id, task, Some(sent.execution)).await;
+    let mut following = following.map_err(fault)?;
+    following._place = Some(place);
+    let first = StreamResponse::Task(following.task(history_length));
     if caller.entry.runner.answers_by_message() && sent.is_first {
         following.until_begun().await.map_err(fault)?;
     }
-    let alone = following.story.answer();
-    Ok(following.updates(history_length, alone))
+    let alone = following.story.answer().map(StreamResponse::Message);
+    Ok(following.updates(alone.unwrap_or(first)))
 }
 
 /// What happens to a task from now on.
@@ -234,6 +266,7 @@ pub(crate) async fn subscribe(
     request: SubscribeToTaskRequest,
 ) -> Result<Updates, Error> {
     let task = faults::task_id(&request.id)?;
+    let place = place(app, caller)?;
     let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, task).await;
     let mut following = following.map_err(|error| faults::from_store(error, &request.id))?;
     let standing = following.standing();
@@ -243,5 +276,7 @@ pub(crate) async fn subscribe(
         return Err(Error::new(Kind::UnsupportedOperation, message));
     }
     following.waits = standing.is_asking();
-    Ok(following.updates(None, None))
+    following._place = Some(place);
+    let first = StreamResponse::Task(following.task(None));
+    Ok(following.updates(first))
 }

@@ -108,7 +108,11 @@ pub async fn run(conn: &mut Conn, owner: UserId, agent_id: &str, execution: Uuid
 /// All executions of a task that are kept, in their order.
 pub async fn runs(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> Result<Vec<Run>> {
     let mut select = select(owner, agent_id);
-    select.push(" AND e.task_id = ").bind(id).push(" ORDER BY e.id");
+    // Ids of two nodes do not ascend together; the numbers of their messages do.
+    select.push(" AND e.task_id = ").bind(id).push(
+        " ORDER BY e.superseded DESC, (SELECT MIN(m.seq) FROM a2a_messages m WHERE m.task_id = e.task_id \
+         AND m.execution_id = e.id), e.id",
+    );
     let runs = conn.all(select).await?.iter().map(read_run).collect::<Result<Vec<_>>>()?;
     if runs.is_empty() { Err(Error::NotFound) } else { Ok(runs) }
 }

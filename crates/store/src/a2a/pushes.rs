@@ -101,10 +101,7 @@ pub async fn set(
     new: &New,
     now: Timestamp,
 ) -> Result<()> {
-    if !conn.is_sqlite() {
-        // Two who see the last free place would both take it. The second number keeps these locks apart from others.
-        conn.first(("SELECT pg_advisory_xact_lock(hashtextextended($1, 6))", args![task_id])).await?;
-    }
+    alone(conn, task_id).await?;
     let run = task(conn, owner, agent_id, task_id).await?;
     let sql = "SELECT COUNT(*) FROM a2a_pushes WHERE task_id = $1 AND owner = $2 AND id <> $3";
     let others = conn.first((sql, args![task_id, owner, new.id.as_str()])).await?.map_or(Ok(0), |row| row.int(0))?;
@@ -215,8 +212,18 @@ pub async fn give_up(conn: &mut Conn, due: &Due, error: &str) -> Result<bool> {
     Ok(conn.run(update).await? == 1)
 }
 
+/// Two who see the last free place would both take it; and whoever changes many rows waits here, not for one of them.
+async fn alone(conn: &mut Conn, task_id: Uuid) -> Result<()> {
+    if !conn.is_sqlite() {
+        // The second number keeps these locks apart from others.
+        conn.first(("SELECT pg_advisory_xact_lock(hashtextextended($1, 6))", args![task_id])).await?;
+    }
+    Ok(())
+}
+
 /// The task goes on: in the transaction in which it does.
 pub(super) async fn reopen(conn: &mut Conn, task_id: Uuid) -> Result<()> {
+    alone(conn, task_id).await?;
     let sql = "UPDATE a2a_pushes SET open = open + 1 WHERE task_id = $1 AND dead = 0";
     conn.run((sql, args![task_id])).await.map(drop)
 }

@@ -29,7 +29,7 @@ pub(super) enum Step {
     /// Until somebody cancels it.
     WaitForever,
     Ask,
-    AskForAuthentication,
+    AskForAccess,
     Reject,
     Fail(&'static str),
 }
@@ -50,7 +50,7 @@ pub(super) fn script(message_id: &str, text: &str) -> Script {
 
 fn find(word: &str) -> Option<Script> {
     use Step::{
-        Answer, Ask, AskForAuthentication, Count, Echo, EchoMessage, Fail, Give, Pieces, Reject, Say, Wait, WaitForever,
+        Answer, Ask, AskForAccess, Count, Echo, EchoMessage, Fail, Give, Pieces, Reject, Say, Wait, WaitForever,
     };
     let text = |text: &str| Give(Part::text(text));
     let named = |content| {
@@ -63,7 +63,7 @@ fn find(word: &str) -> Option<Script> {
         return Some(vec![Count(pieces)]);
     }
     // Those that begin alike: the longer one first.
-    let scripts: [(&str, Script); 27] = [
+    let scripts: [(&str, Script); 28] = [
         ("tck-complete-task", vec![Say("Hello from TCK".to_owned())]),
         ("tck-delayed-complete", vec![Wait(PATIENCE), Say("Done after delay".to_owned())]),
         ("tck-artifact-text", vec![text("Generated text content")]),
@@ -72,7 +72,8 @@ fn find(word: &str) -> Option<Script> {
         ("tck-artifact-data", vec![Give(Content::Data(json!({"key": "value", "count": 42})).into())]),
         ("tck-message-response", vec![Answer("Direct message response")]),
         ("tck-input-required", vec![Ask]),
-        ("tck-auth-required", vec![AskForAuthentication]),
+        ("tck-grpc-streaming", vec![Ask]),
+        ("tck-auth-required", vec![AskForAccess]),
         ("tck-reject-task", vec![Reject]),
         ("tck-stream-001", vec![text("Stream hello from TCK")]),
         ("tck-stream-002", vec![]),

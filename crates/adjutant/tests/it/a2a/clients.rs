@@ -77,7 +77,9 @@ fn judge(facts: &Value, client: &str, binding: &str) {
     for (kind, value) in [("file", ("bytes", "tck")), ("file-url", ("url", "https://example.com/output.txt"))] {
         is(&format!("/part_{kind}/kind"), json!(value.0));
         is(&format!("/part_{kind}/value"), json!(value.1));
-        is(&format!("/part_{kind}/name"), json!("output.txt"));
+        // The older JavaScript SDK knows no names of files in protobuf.
+        let has_names = client != "v03.mjs" || binding == "jsonrpc";
+        is(&format!("/part_{kind}/name"), json!(if has_names { "output.txt" } else { "" }));
         is(&format!("/part_{kind}/media"), json!("text/plain"));
     }
     is("/part_data/value/key", json!("value"));

@@ -477,7 +477,9 @@ async fn a_callback_is_called_with_its_token_and_what_has_happened() {
             "id": "tck-push", "url": url, "token": "tck-token",
             "authentication": {"scheme": "Bearer", "credentials": "tck-test-token"},
         });
-        let params = json!({"message": message("tck-input-required", "hi"), "configuration": {"taskPushNotificationConfig": config}});
+        // Where protobuf of 0.3 has a configuration that does not say so, nobody waits.
+        let configuration = json!({"taskPushNotificationConfig": config, "returnImmediately": false});
+        let params = json!({"message": message("tck-input-required", "hi"), "configuration": configuration});
         let asked = speaker.ask(way, "SendMessage", params).await.unwrap()["task"].clone();
         send(&speaker, way, on(&asked, "tck-complete-task", "done")).await;
         let began = Instant::now();

@@ -99,7 +99,9 @@ fn conversation_id(caller: &Caller, named: &str) -> String {
 /// The result of a run, once it has ended.
 pub(super) async fn end(app: &App, caller: &Caller, id: Uuid) -> Result<Value, Error> {
     let whose = Whose::Users(caller.user.id);
-    app.supervisor().wait(whose, id).await.map_err(from_store)?;
+    let ended = app.stopping().run_until_cancelled(app.supervisor().wait(whose, id)).await;
+    let stops = || Error::new(Kind::Busy, format!("the server stops; the execution {id} goes on: ask for it later"));
+    ended.ok_or_else(stops)?.map_err(from_store)?;
     result(app, whose, id).await
 }
 

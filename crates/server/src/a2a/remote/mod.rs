@@ -300,9 +300,11 @@ async fn look(
     let streams = client.card().capabilities.streaming == Some(true);
     if streams {
         let request = SubscribeToTaskRequest { id: id.to_owned(), tenant: None };
-        // Who cannot be heard this way is asked the other.
-        if let Ok(news) = client.subscribe(request).await {
-            return Ok(Looked::Listens(news));
+        // Who cannot be heard this way, or says nothing at all, is asked the other.
+        if let Ok(mut news) = client.subscribe(request).await
+            && let Some(first) = news.next().await
+        {
+            return Ok(Looked::Listens(stream::iter([first]).chain(news).boxed()));
         }
     }
     match get(client, id).await {

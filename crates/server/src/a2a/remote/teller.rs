@@ -9,6 +9,7 @@ use ::a2a::types::{Artifact, Message, Part, PartContent, StreamResponse, Task, T
 use model::execution::Outcome;
 use model::said::{self, Content, Piece, Said};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use supervisor::{Desk, Ended, Failure, Stream};
 
 /// The id of an artifact that is made of the parts of a message.
@@ -28,11 +29,26 @@ pub(super) struct Teller<'a> {
     has_output: bool,
 }
 
-/// What of an artifact was told.
+/// What of an artifact was told. Of its text enough to recognise it by: it may be longer than there is room.
 #[derive(Default)]
 struct Told {
-    text: String,
+    bytes: usize,
+    digest: Sha256,
     others: usize,
+}
+
+impl Told {
+    fn add(&mut self, text: &str, others: usize) {
+        self.bytes += text.len();
+        self.digest.update(text);
+        self.others += others;
+    }
+
+    /// What comes after the text that was told, if it begins with that.
+    fn rest<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let (before, rest) = text.split_at_checked(self.bytes)?;
+        (Sha256::digest(before) == self.digest.clone().finalize()).then_some(rest)
+    }
 }
 
 impl<'a> Teller<'a> {
@@ -92,8 +108,7 @@ impl<'a> Teller<'a> {
         }
         let (text, others) = divide(&artifact.parts);
         let told = self.artifacts.entry(artifact.artifact_id.clone()).or_default();
-        told.text.push_str(&text);
-        told.others += others.len();
+        told.add(&text, others.len());
         self.print(&text, !known).await;
         if !others.is_empty() {
             self.say(&artifact, others, known, last).await;
@@ -105,8 +120,9 @@ impl<'a> Teller<'a> {
         let (text, others) = divide(&artifact.parts);
         let known = self.artifacts.contains_key(&artifact.artifact_id);
         let told = self.artifacts.entry(artifact.artifact_id.clone()).or_default();
-        let before = std::mem::replace(told, Told { text: text.clone(), others: others.len() });
-        match text.strip_prefix(&before.text) {
+        let before = std::mem::take(told);
+        told.add(&text, others.len());
+        match before.rest(&text) {
             Some(rest) => self.print(rest, !known).await,
             // It is another text now; what was printed cannot be taken back.
             None => self.print(&text, true).await,
