@@ -6,6 +6,7 @@ use std::fmt::{Display, Write as _};
 use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use model::redact::redact;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -98,8 +99,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
             }
         }
         let level = level_name(*event.metadata().level());
-        let now = format!("{:.3}", model::Clock::system().now());
-        let line = if self.text { fields.line(&now, level, &about) } else { fields.json(&now, level, &about) };
+        let now = model::Clock::system().now();
+        let line = if self.text { fields.line(now, level, &about) } else { fields.json(now, level, &about) };
         // A log that cannot be written has nowhere to complain.
         let _ = std::io::stderr().lock().write_all(redact(&line).as_bytes());
     }
@@ -165,10 +166,10 @@ struct Fields {
 }
 
 impl Fields {
-    fn json(&self, now: &str, level: &str, about: &About) -> String {
+    fn json(&self, now: Timestamp, level: &str, about: &About) -> String {
         let mut line = Vec::with_capacity(self.details.len() + 320);
-        member(&mut line, "timestamp", now);
-        member(&mut line, "level", level);
+        // Writing to memory does not fail.
+        let _ = write!(line, "{{\"timestamp\":\"{now:.3}\",\"level\":\"{level}\"");
         optional(&mut line, "request_id", about.request_id.as_deref());
         member(&mut line, "event", self.event.as_deref().unwrap_or("message"));
         optional(&mut line, "duration_ms", self.duration_ms.as_ref());
@@ -178,11 +179,11 @@ impl Fields {
         optional(&mut line, "user_id", about.user_id.as_deref());
         optional(&mut line, "conversation_id", about.conversation_id.as_deref());
         line.extend_from_slice(b"}\n");
-        String::from_utf8_lossy(&line).into_owned()
+        String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    fn line(&self, now: &str, level: &str, about: &About) -> String {
-        let mut line = format!("{now} {level:7}");
+    fn line(&self, now: Timestamp, level: &str, about: &About) -> String {
+        let mut line = format!("{now:.3} {level:7}");
         for part in [&self.event, &self.message].into_iter().flatten() {
             line.push(' ');
             line.push_str(part);
@@ -221,12 +222,12 @@ impl Fields {
     }
 }
 
-/// Adds to an object that is open; the first opens it.
+/// Adds to an object that is open; the first opens it. Names are words of ours and need no escaping.
 fn member(object: &mut Vec<u8>, name: &str, value: &(impl Serialize + ?Sized)) {
-    object.push(if object.is_empty() { b'{' } else { b',' });
+    object.extend_from_slice(if object.is_empty() { b"{\"" } else { b",\"" });
+    object.extend_from_slice(name.as_bytes());
+    object.extend_from_slice(b"\":");
     // Writing to memory does not fail, and nothing that is logged cannot be written.
-    let _ = serde_json::to_writer(&mut *object, name);
-    object.push(b':');
     let _ = serde_json::to_writer(object, value);
 }
 

@@ -99,6 +99,21 @@ impl Conn {
     }
 }
 
+impl Conn {
+    /// Begins, divides and ends transactions of SQLite, again and again: each of these is prepared once.
+    pub(crate) fn mark(&mut self, steps: &[&'static str]) -> Result<()> {
+        let connection = match &mut self.0 {
+            Inner::Sqlite(connection) => connection,
+            Inner::SqliteReader(reader) => reader.connection()?,
+            Inner::PostgresTx(_) | Inner::PostgresReader(_) => return Ok(()),
+        };
+        for step in steps {
+            connection.prepare_cached(step)?.raw_execute()?;
+        }
+        Ok(())
+    }
+}
+
 /// Lets the other tasks of this thread go on elsewhere meanwhile: a search may look at every row a user has.
 fn beside_others<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {

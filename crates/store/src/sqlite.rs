@@ -1,7 +1,8 @@
 //! SQLite: one file, one writer, several readers.
 //!
 //! All writes go through one thread that puts whatever is waiting into one transaction (group commit) and answers only
-//! after the commit is on disk. Each job has its own savepoint: one that fails takes nothing of the others with it.
+//! after the commit is on disk. A job that fails takes nothing of the others with it: the first of a transaction is the
+//! whole of it and can be rolled back as such, each one after it has a savepoint, which costs a copy of every page it changes.
 
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -161,10 +162,14 @@ fn write_all(mut conn: Conn, mut queue: mpsc::Receiver<Job>, failing: &AtomicBoo
 
 /// Whether the group was committed.
 async fn write_group(conn: &mut Conn, group: &mut Vec<Job>) -> bool {
-    let begun = conn.batch("BEGIN IMMEDIATE; SAVEPOINT job").await;
     let mut answers = Vec::with_capacity(group.len());
-    let mut failed = begun.err();
+    let mut failed = conn.mark(&["BEGIN IMMEDIATE"]).err();
+    // Whether nothing is in the transaction that must be kept.
+    let mut fresh = true;
     for job in group.drain(..) {
+        if failed.is_none() && !fresh {
+            failed = conn.mark(&["SAVEPOINT job"]).err();
+        }
         if failed.is_some() {
             // Dropping the job tells its caller that the store is unavailable.
             continue;
@@ -175,16 +180,22 @@ async fn write_group(conn: &mut Conn, group: &mut Vec<Job>) -> bool {
         if let Ok(verdict) = verdict {
             answers.push(verdict.answer);
         }
-        let next = if keep { "RELEASE job; SAVEPOINT job" } else { "ROLLBACK TO job" };
-        failed = conn.batch(next).await.err();
+        let next: &[_] = match (fresh, keep) {
+            (true, true) => &[],
+            (true, false) => &["ROLLBACK", "BEGIN IMMEDIATE"],
+            (false, true) => &["RELEASE job"],
+            (false, false) => &["ROLLBACK TO job", "RELEASE job"],
+        };
+        failed = conn.mark(next).err();
+        fresh &= !keep;
     }
     if failed.is_none() {
-        failed = conn.batch("RELEASE job; COMMIT").await.err();
+        failed = conn.mark(&["COMMIT"]).err();
     }
     if let Some(error) = &failed {
         tracing::error!(error = %error, "a group of writes was not committed");
         // Leaves no transaction open; fails, harmlessly, where the failure has already ended it.
-        let _ = conn.batch("ROLLBACK").await;
+        let _ = conn.mark(&["ROLLBACK"]);
     }
     for answer in answers {
         answer(match &failed {

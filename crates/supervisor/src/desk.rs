@@ -136,7 +136,7 @@ impl Desk {
         self.output_now(stream, bytes);
     }
 
-    fn has_room(&self, stream: Name) -> bool {
+    pub(crate) fn has_room(&self, stream: Name) -> bool {
         let notes = self.notes();
         notes.waiting < ENOUGH || notes.closed || notes.streams.is_past_head(stream)
     }

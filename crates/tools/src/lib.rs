@@ -172,7 +172,7 @@ impl Toolbox<'_> {
         {
             let caller =
                 Caller { servers, user: self.user, confirm: self.tools.confirm, specs: &specs, until: self.until };
-            return Ok(caller.call(spec, foreign, arguments, consent).await);
+            return Ok(Box::pin(caller.call(spec, foreign, arguments, consent)).await);
         }
         let Some((spec, Some(tool))) = spec.map(|spec| (spec, spec.tool)) else {
             let failure = Failure::new(answer::UNKNOWN_TOOL, format!("There is no tool named '{name}'."));
@@ -184,9 +184,10 @@ impl Toolbox<'_> {
         catalog::rename(self.tools.names, &mut arguments);
         let (user, conversation) = (self.user.clone(), self.conversation.clone());
         let call = Call { tools: self.tools, user, tool, arguments, consent, conversation };
+        // Put aside: this has room for every tool there is, and whoever waits for it is moved about with all of that.
         match &mut self.hold {
-            Hold::Transaction(conn) => call.carry_out(conn).await,
-            Hold::Store(store) if spec.read_only => call.carry_out(&mut store.reader().await?).await,
+            Hold::Transaction(conn) => Box::pin(call.carry_out(conn)).await,
+            Hold::Store(store) if spec.read_only => Box::pin(call.carry_out(&mut store.reader().await?)).await,
             Hold::Store(store) => {
                 let tools = self.tools.clone();
                 let Call { user, tool, arguments, conversation, .. } = call;

@@ -97,7 +97,7 @@ impl Reader {
                 self.at += 1;
                 continue;
             }
-            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let end = memchr::memchr2(b'\n', b'\r', rest);
             let part = &rest[..end.unwrap_or(rest.len())];
             if self.line.len() + part.len() > MAX_LINE {
                 return Err(Fault::broken("the answer has a line that does not end"));
@@ -139,7 +139,7 @@ fn take(line: &[u8], data: &mut Vec<u8>, stray: &mut Vec<u8>) -> bool {
     if line.is_empty() {
         return !data.is_empty();
     }
-    let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+    let colon = memchr::memchr(b':', line).unwrap_or(line.len());
     match &line[..colon] {
         b"data" => {
             if !data.is_empty() {

@@ -19,7 +19,7 @@ use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SI
 use super::launch::{Cause, Fault, Launch};
 use super::protocol::{self, Inbox, Report, Request};
 use super::tree::{Ending, Tree};
-use super::{LAST_GRACE, NODE_MARK, spawn};
+use super::{LAST_GRACE, NICE, NODE_MARK, spawn};
 
 /// With so much unread by the node, samples are left out; what ends is still told.
 const ENOUGH_UNREAD: usize = 256 << 10;
@@ -89,6 +89,9 @@ impl Guard {
         close_inherited();
         // Where this fails we are in somebody's session, and would be ended with it.
         rustix::process::setsid()?;
+        // Many kernels share the processors out among sessions first: ours, with all agents in it, would weigh as much as
+        // the node's. One that does not has no such file.
+        let _ = std::fs::write("/proc/self/autogroup", NICE.to_string());
         rustix::thread::set_no_new_privs(true)?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;

@@ -100,5 +100,9 @@ pub fn intercept() -> Option<ExitCode> {
     (first == OsStr::new(SHIM)).then(shim::main)
 }
 
+/// By how much agents step back (as `nice` has it): who talks to the assistant is not to wait for a program that computes,
+/// or writes, without end. With nothing else at work it costs nothing.
+const NICE: i32 = 10;
+
 /// How long agents of a dead node have between TERM and KILL, at most.
 const LAST_GRACE: Duration = Duration::from_secs(2);

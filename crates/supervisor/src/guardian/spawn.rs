@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use rustix::fs::Access;
 use rustix::io::Errno;
+use rustix::process::Pid;
 
 use super::launch::{Cause, Fault, Launch, Limits, Sandbox};
 use super::protocol::{self, Inbox, STDIO};
-use super::{EXECUTION_MARK, NODE_MARK, SHIM, sandbox};
+use super::{EXECUTION_MARK, NICE, NODE_MARK, SHIM, sandbox};
 
 /// Where programs are looked for when the environment has no `PATH`.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -39,12 +40,24 @@ pub(super) fn start(launch: &Launch, fds: Vec<OwnedFd>, node: &OsStr) -> Result<
             "the guardian had no room for the program's input and output",
         ));
     };
-    if launch.terminal || launch.limits != Limits::default() {
-        return by_shim(launch, [stdin, stdout, stderr], node);
+    let started = if launch.terminal || launch.limits != Limits::default() {
+        by_shim(launch, [stdin, stdout, stderr], node)?
+    } else {
+        let mut command = command(launch, node)?;
+        command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
+        run(command, launch.sandbox.as_ref())?.map_err(|error| diagnose(&error, launch))?
+    };
+    step_back(&started.child);
+    Ok(started)
+}
+
+/// What the program starts later steps back with it; a child that it had by now does not, and that is no harm.
+fn step_back(child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let (Some(pid), Ok(ours)) = (pid, rustix::process::getpriority_process(None)) {
+        // One that has ended already is not there to be told.
+        let _ = rustix::process::setpriority_process(Some(pid), ours + NICE);
     }
-    let mut command = command(launch, node)?;
-    command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
-    run(command, launch.sandbox.as_ref())?.map_err(|error| diagnose(&error, launch))
 }
 
 /// The agent's own command line, all but its input and output.

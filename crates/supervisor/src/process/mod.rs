@@ -1,6 +1,7 @@
 //! The runner of command-line agents: a process for each run, started by the guardian, with everything it says passed on.
 
 mod exit;
+mod flood;
 pub(crate) mod live;
 mod pump;
 mod scratch;

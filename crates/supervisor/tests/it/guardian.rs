@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, Instant};
 
-use supervisor::guardian::{Cause, Error, Fault, How, Launch, Sign, Stdio};
+use supervisor::guardian::{Cause, Error, Fault, How, Launch, Limits, Sign, Stdio};
 
 use crate::{alive, double, eventually, guardian, output, pid_in, quiet, scratch, shell, text};
 
@@ -28,6 +28,18 @@ async fn an_exit_is_told_as_it_was() {
     assert!(matches!(child.next().await, Some(Sign::Exited(exit)) if exit.how == How::Code(3)));
     assert!(matches!(child.next().await, Some(Sign::Gone(_))));
     assert_eq!(child.next().await, None);
+}
+
+#[tokio::test]
+async fn agents_step_back_for_whoever_started_them() {
+    let guardian = guardian().await;
+    let ours = rustix::process::getpriority_process(None).unwrap();
+    let script = format!("until [ $(nice) -ge {} ]; do :; done; echo later", (ours + 10).min(19));
+    for limits in [Limits::default(), Limits { open_files: Some(128), ..Limits::default() }] {
+        let mut launch = shell(&script);
+        launch.limits = limits;
+        assert_eq!(output(&guardian, launch).await.1, "later\n");
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! Chat completions. Many servers speak so, none quite like the others: what they get wrong and can be understood is.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -166,20 +168,72 @@ struct Delta<'a> {
 }
 
 /// A text, or a list of which some pieces are said and others thought, as Mistral has it.
-#[derive(Deserialize)]
-#[serde(untagged)]
 enum Content {
     Text(String),
-    List(Vec<Piece>),
-    Other(IgnoredAny),
+    List(Vec<Content>),
+    Piece(Box<Piece>),
+    Other,
 }
 
 #[derive(Deserialize)]
 struct Piece {
     #[serde(default)]
-    text: Option<String>,
+    text: Option<Content>,
     #[serde(default)]
     thinking: Option<Content>,
+}
+
+/// By hand: what is derived for such a choice copies everything before it looks, and a text comes in many pieces.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(Content::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content, A::Error> {
+        let mut pieces = Vec::new();
+        while let Some(piece) = list.next_element()? {
+            pieces.push(piece);
+        }
+        Ok(Content::List(pieces))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content, A::Error> {
+        Piece::deserialize(MapAccessDeserializer::new(map)).map(|piece| Content::Piece(Box::new(piece)))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::Other)
+    }
 }
 
 #[derive(Deserialize)]
@@ -245,9 +299,9 @@ fn take(delta: Delta<'_>, heard: &mut Heard) {
     }
     match delta.content {
         Some(Content::List(pieces)) => {
-            for piece in pieces {
+            for piece in pieces.into_iter().filter_map(Content::piece) {
                 heard.think(piece.thinking.map(Content::text).unwrap_or_default());
-                heard.say(piece.text.unwrap_or_default());
+                heard.say(piece.text.map(Content::text).unwrap_or_default());
             }
         }
         Some(content) => heard.say(content.text()),
@@ -268,8 +322,12 @@ impl Content {
     fn text(self) -> String {
         match self {
             Self::Text(text) => text,
-            Self::List(pieces) => pieces.into_iter().filter_map(|piece| piece.text).collect(),
-            Self::Other(_) => String::new(),
+            Self::List(pieces) => pieces.into_iter().filter_map(|piece| piece.piece()?.text).map(Self::text).collect(),
+            Self::Piece(_) | Self::Other => String::new(),
         }
+    }
+
+    fn piece(self) -> Option<Piece> {
+        if let Self::Piece(piece) = self { Some(*piece) } else { None }
     }
 }
