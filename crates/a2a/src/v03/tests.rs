@@ -249,6 +249,9 @@ fn card() -> impl Strategy<Value = types::AgentCard> {
         |(words, supported_interfaces, flags, skills, urls, (security_schemes, security_requirements))| {
             let (name, description, version, default_input_modes, default_output_modes) = words;
             let (streaming, push_notifications, extended_agent_card) = flags;
+            // There is none in 0.3 where nobody can show who they are.
+            let known = security_schemes.as_ref().is_some_and(|schemes| !schemes.is_empty());
+            let extended_agent_card = extended_agent_card.map(|has| has && known);
             let (documentation_url, icon_url, provider) = urls;
             types::AgentCard {
                 name,

@@ -17,6 +17,7 @@ on_both!(
     one_execution,
     a_question_and_its_answer,
     one_of_two_answers_is_the_first,
+    answered_on_a_node_whose_clock_is_behind,
     withdrawn,
     of_one_user_and_one_agent,
     listed_by_their_last_change,
@@ -114,6 +115,28 @@ async fn a_question_and_its_answer(bench: Bench) {
     assert_eq!(all.iter().map(|run| run.execution.id).collect::<Vec<_>>(), [of.id, second]);
     let gone = next(&bench, alice, &OfTask { id: Uuid::from_u128(1), ..of }, "nobody");
     assert!(matches!(sent(&bench, gone).await, Err(Error::NotFound)));
+}
+
+async fn answered_on_a_node_whose_clock_is_behind(bench: Bench) {
+    // A2A-1
+    let (alice, node) = (bench.alice, bench.node().await);
+    let (third, second) = (bench.clock.id(), bench.clock.id());
+    let of = sent(&bench, first(&bench, alice, "c", "first")).await.unwrap();
+    let mut ids = vec![of.id];
+    for (id, text) in [(second, "second"), (third, "third")] {
+        ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+        let mut answer = next(&bench, alice, &of, text);
+        answer.execution.id = id;
+        assert!(id < of.id);
+        ids.push(id);
+        sent(&bench, answer).await.unwrap();
+    }
+    let all = runs(&mut bench.store.reader().await.unwrap(), alice, AGENT, of.id).await.unwrap();
+    assert_eq!(
+        all.iter().map(|run| run.execution.id).collect::<Vec<_>>(),
+        ids,
+        "in the order in which they were asked"
+    );
 }
 
 async fn one_of_two_answers_is_the_first(bench: Bench) {

@@ -88,7 +88,7 @@ fn arguments_come_in_order_with_what_they_name() {
     assert_eq!((plan.input_file, plan.output_file, plan.unused), (None, None, vec!["spare".to_owned()]));
     let message = refused(json!({"args": ["{{modle}}"]}), &run);
     assert!(
-        message.starts_with("args[0] has {{modle}}") && message.contains("execution_id, input, list, model"),
+        message.starts_with("args[0] has {{modle}}") && message.contains("execution_id, files, input, list, model"),
         "{message}"
     );
 }
@@ -195,6 +195,7 @@ fn the_environment_is_ours_in_small_then_the_agents_then_the_runs() {
     let plan = plan(&agent(extra), &run).unwrap();
     let expected = json!({
         "A": "x value-of-key-value-of-other$", "ADJUTANT_EXECUTION_ID": "00000000-0000-0000-0000-000000000007",
+        "ADJUTANT_FILES": "/scratch/7/files",
         "B_TOKEN": "value-of-key", "C": "of the file", "D": "/home/me/d", "E": "${KEY}", "E_TOKEN": "run's secret",
         "HOME": "/home/me", "HTTPS_PROXY": "http://me:secret@proxy:3128", "LC_ALL": "C.UTF-8", "NO_COLOR": "1",
         "PATH": "/nowhere:/usr/bin:/bin", "TERM": "dumb", "TMPDIR": "/scratch/7/tmp",

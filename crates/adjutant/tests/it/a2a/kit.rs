@@ -257,6 +257,26 @@ async fn lists_are_filtered_in_pages_newest_first() {
 }
 
 #[tokio::test]
+async fn many_who_list_whole_tasks_at_once_do_not_wait_for_each_other() {
+    // A2A-1: each reads the list, and then its tasks, out of few connections.
+    let server = Conformance::start().await;
+    let speaker = server.speaker();
+    let way = WAYS[0];
+    for _ in 0..3 {
+        send(&speaker, way, message("tck-artifact-text", "hi")).await;
+    }
+    let lists = (0..32).map(|_| {
+        let speaker = speaker.clone();
+        async move { speaker.ask(way, "ListTasks", json!({"includeArtifacts": true})).await.unwrap() }
+    });
+    let lists = tokio::time::timeout(Duration::from_secs(60), futures::future::join_all(lists)).await.unwrap();
+    for list in lists {
+        assert_eq!(list["totalSize"], 3, "{list}");
+        assert!(list["tasks"].as_array().unwrap().iter().all(|task| task["artifacts"].is_array()), "{list}");
+    }
+}
+
+#[tokio::test]
 async fn parts_of_every_kind_come_back_as_they_are() {
     // A2A-1; DM-ART-001, DM-MSG-001
     let server = Conformance::start().await;

@@ -36,7 +36,7 @@ async fn a_run_is_carried_out_elsewhere_like_any_other() {
     let server = server.serve();
     let run = becomes(&server, "far-cat", "completed").await;
     assert_eq!(run["input"], "tick");
-    let said = server.post("/chat", &json!({"message": "run far-plain with hello"})).await.text().await.unwrap();
+    let said = server.post("/chat", &json!({"input": "run far-plain with hello"})).await.text().await.unwrap();
     becomes(&server, "far-plain", "completed").await;
     assert!(!said.contains(TOKEN) && !server.raw_log().contains(TOKEN));
 }
@@ -55,7 +55,7 @@ async fn who_cannot_be_reached_or_does_not_let_us_in_is_told() {
     );
     let ran = missing.run(&["run", "a", "x", "--json"]).json();
     assert_eq!(ran["error_category"], "permanent", "{ran}");
-    assert!(ran["error_message"].as_str().unwrap().contains("NONE"), "{ran}");
+    assert!(ran["error"].as_str().unwrap().contains("NONE"), "{ran}");
     let nobody = home().configured("[[agents]]\nid = \"a\"\ncard_url = \"http://127.0.0.1:1\"\n");
     let ran = nobody.run(&["run", "a", "x", "--json"]).json();
     assert_eq!((&ran["status"], &ran["error_category"]), (&json!("failure"), &json!("transient")), "{ran}");

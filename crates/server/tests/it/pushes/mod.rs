@@ -83,8 +83,10 @@ impl Node {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store = Store::open(location, Durability::Normal).await.unwrap();
         let gate = Arc::new(Semaphore::new(0));
-        let draft =
-            json!({"id": "worker", "name": "worker", "executable_path": "/bin/cat", "max_concurrent_executions": 8});
+        let draft = json!({
+            "id": "worker", "name": "worker", "executable_path": "/bin/cat", "max_concurrent_executions": 8,
+            "allow": ["*"],
+        });
         let agent: Agent = serde_json::from_value::<Draft>(draft).unwrap().check().unwrap();
         let runner: Arc<dyn Runner> = Arc::new(Scripted(gate.clone()));
         let supervisor = Supervisor::new(supervisor::Options {
