@@ -135,15 +135,14 @@ impl<H: Handler> Door<H> {
         Ok(response)
     }
 
-    /// Makes room for more bytes of a call, if there is some.
-    fn hold<'r>(&'r self, bytes: usize, held: &mut Option<SemaphorePermit<'r>>) -> Result<(), Status> {
-        let more = self.room.try_acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX));
-        let more = more.map_err(|_| Status::full("too many requests are on their way at once; try again later"))?;
+    /// Makes room for more bytes of a call; whether there was some.
+    fn hold<'r>(&'r self, bytes: usize, held: &mut Option<SemaphorePermit<'r>>) -> bool {
+        let Ok(more) = self.room.try_acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)) else { return false };
         match held {
             Some(held) => held.merge(more),
             None => *held = Some(more),
         }
-        Ok(())
+        true
     }
 
     /// The package says which version is spoken; a header may say the same, not another.
@@ -168,7 +167,7 @@ async fn message(
     headers: &HeaderMap,
     mut body: Body,
     limit: usize,
-    mut hold: impl FnMut(usize) -> Result<(), Status>,
+    mut hold: impl FnMut(usize) -> bool,
 ) -> Result<Bytes, Status> {
     if headers.get(frame::ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(Status::compressed());
@@ -178,7 +177,9 @@ async fn message(
     while let Some(frame) = body.frame().await {
         let broken = |_| Status::bad("the request broke off");
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-        hold(data.len())?;
+        if !hold(data.len()) {
+            return Err(Status::full("too many requests are on their way at once; try again later"));
+        }
         reader.push(data);
         while let Some(found) = reader.next()? {
             if message.replace(found).is_some() {

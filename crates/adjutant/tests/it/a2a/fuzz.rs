@@ -314,7 +314,7 @@ async fn flood(stream: TcpStream, in_chunks: bool) -> String {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), reading).await.expect("nobody stops the flood");
+    tokio::time::timeout(Duration::from_secs(30), reading).await.unwrap();
     sending.abort();
     String::from_utf8_lossy(&answer).into_owned()
 }

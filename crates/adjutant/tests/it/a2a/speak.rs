@@ -167,7 +167,7 @@ impl Speaker {
                         Binding::JsonRpc => read_json_rpc(answer, way, question.operation).await,
                         _ => read_rest(answer, way, question.operation).await,
                     };
-                    return Err(refusal.expect_err("a stream was asked for"));
+                    return Err(refusal.unwrap_err());
                 }
                 assert_eq!(answer.status(), 200);
                 From::Sse(answer, String::new())
@@ -290,7 +290,7 @@ impl Stream {
     /// The next event, which must come.
     pub(super) async fn expect(&mut self) -> Value {
         let next = tokio::time::timeout(Duration::from_secs(20), self.next()).await;
-        next.expect("an event is late").unwrap().expect("the stream has ended")
+        next.unwrap().unwrap().unwrap()
     }
 }
 
@@ -407,6 +407,7 @@ async fn read_json_rpc(answer: Response, way: Way, operation: &str) -> Answered 
     unwrap_json_rpc(status, body, way, operation)
 }
 
+#[expect(clippy::result_large_err, reason = "a test may be slow")]
 fn unwrap_json_rpc(status: u16, body: Value, way: Way, operation: &str) -> Answered {
     if status == 200 {
         assert_eq!((&body["jsonrpc"], body.get("id").is_some()), (&json!("2.0"), true), "{body}");
