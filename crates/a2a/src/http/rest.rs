@@ -1,6 +1,6 @@
 //! HTTP+JSON: a path for everything, and a status for every error.
 //!
-//! In 0.3 the bodies are the JSON of protobuf messages ([`v03::rest`]).
+//! In 0.3 the bodies are the JSON of protobuf messages ([`crate::v03::rest`]).
 
 use axum::response::Response;
 use http::StatusCode;
