@@ -33,6 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let (ours, theirs) = (Peer::ours().await, Peer::theirs().await);
     for (what, kind, version) in [
         ("SendMessage, answered by a task", "echo", "1.0"),
