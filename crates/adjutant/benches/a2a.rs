@@ -46,13 +46,20 @@ async fn main() {
             their_rounds.push(measure(&theirs, kind, version).await);
         }
         let (ours, theirs) = (median(our_rounds), median(their_rounds));
-        println!("{what}: adjutant {ours:.0}/s, a2a-sdk {theirs:.0}/s, {:.1} times", ours / theirs);
+        println!(
+            "{what}: adjutant {:.0}/s with {:.2} ms of CPU each, a2a-sdk {:.0}/s with {:.2} ms, {:.1} times",
+            ours.0,
+            ours.1,
+            theirs.0,
+            theirs.1,
+            ours.0 / theirs.0
+        );
     }
     stream(&ours).await;
 }
 
-fn median(mut rounds: Vec<f64>) -> f64 {
-    rounds.sort_by(f64::total_cmp);
+fn median(mut rounds: Vec<(f64, f64)>) -> (f64, f64) {
+    rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
     rounds[rounds.len() / 2]
 }
 
@@ -84,6 +91,14 @@ impl Peer {
         Self { child, address: format!("127.0.0.1:{port}"), path: String::new() }.found().await
     }
 
+    /// Seconds of CPU that it has used.
+    fn cpu(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let ticks: f64 = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+        ticks / 100.0
+    }
+
     /// Once it answers, and with what its card says.
     async fn found(mut self) -> Self {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -112,8 +127,8 @@ impl Drop for Peer {
     }
 }
 
-/// Calls a second, over one round.
-async fn measure(peer: &Peer, kind: &str, version: &str) -> f64 {
+/// Calls a second, over one round, and milliseconds of CPU that each took on their side.
+async fn measure(peer: &Peer, kind: &str, version: &str) -> (f64, f64) {
     let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut tasks = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -128,14 +143,15 @@ async fn measure(peer: &Peer, kind: &str, version: &str) -> f64 {
             }
         });
     }
-    let began = Instant::now();
+    let (began, cpu) = (Instant::now(), peer.cpu());
     let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
     tokio::time::sleep(ROUND).await;
     stop.store(true, Ordering::Relaxed);
     for task in tasks {
         task.await.unwrap();
     }
-    count.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64()
+    let count = count.load(Ordering::Relaxed) as f64;
+    (count / began.elapsed().as_secs_f64(), (peer.cpu() - cpu) * 1e3 / count)
 }
 
 fn message(id: &str, version: &str) -> Value {

@@ -119,6 +119,10 @@ impl Redactor {
     /// Also replaces these exact values wherever they occur, as they are or escaped as in a JSON string.
     /// Values shorter than 6 bytes are ignored: they would blot out ordinary text.
     pub fn with_known(self, values: impl IntoIterator<Item = String>) -> Redactor {
+        let mut values = values.into_iter().peekable();
+        if values.peek().is_none() {
+            return self;
+        }
         Redactor { known: self.known.and(values), ..self }
     }
 

@@ -63,6 +63,14 @@ impl Conn {
         Ok(rows?.into_iter().map(Row::Postgres).collect())
     }
 
+    /// The same for what is known to be little: to let others go on elsewhere meanwhile would cost more than to read it.
+    pub(crate) async fn few(&mut self, statement: impl Into<Statement<'_>>) -> Result<Vec<Row>> {
+        match &mut self.0 {
+            Inner::SqliteReader(reader) => statement.into().all_of_sqlite(reader.connection()?),
+            _ => self.all(statement).await,
+        }
+    }
+
     pub(crate) async fn first(&mut self, statement: impl Into<Statement<'_>>) -> Result<Option<Row>> {
         let statement = statement.into();
         let row = match &mut self.0 {

@@ -13,6 +13,8 @@ use crate::Supervisor;
 
 /// Events read at once.
 const AT_ONCE: i64 = 100;
+/// At first: most executions have no more, and are read in one go then.
+const FIRST: i64 = store::executions::FEW;
 /// How often the table is looked at although nobody called: what runs on another node does not.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -70,12 +72,22 @@ impl Supervisor {
     /// Waits for the end of an execution.
     pub async fn wait(&self, whose: Whose, id: Uuid) -> store::Result<Execution> {
         let wake = self.0.wakes.of(id);
+        let mut is_theirs = false;
         loop {
             let woken = wake.notified();
+            tokio::pin!(woken);
+            // From now on no call is missed.
+            woken.as_mut().enable();
+            // One that is at work here has not ended; there is one more call when it has.
+            if is_theirs && self.desk(id).is_some() {
+                let _ = tokio::time::timeout(self.look_every(), woken).await;
+                continue;
+            }
             let execution = store::executions::get(&mut self.0.store.reader().await?, whose, id).await?;
             if execution.end_time.is_some() {
                 return Ok(execution);
             }
+            is_theirs = true;
             let _ = tokio::time::timeout(self.look_every(), woken).await;
         }
     }
@@ -171,9 +183,10 @@ impl Follower {
         let mut reader = self.supervisor.0.store.reader().await?;
         // The execution first: when it has ended, all its events are there.
         let execution = store::executions::get(&mut reader, self.whose, self.id).await?;
-        let events = store::executions::events(&mut reader, self.id, self.after, AT_ONCE).await?;
+        let limit = if self.after == 0 { FIRST } else { AT_ONCE };
+        let events = store::executions::events(&mut reader, self.id, self.after, limit).await?;
         drop(reader);
-        let more = !events.is_empty();
+        let more = i64::try_from(events.len()).is_ok_and(|found| found >= limit);
         for event in events {
             self.after = event.seq;
             if let Some(event) = self.told.news(event) {
@@ -190,7 +203,7 @@ impl Follower {
             self.over = true;
             self.ready.push_back(Told::End(Box::new(execution)));
         }
-        Ok(!self.ready.is_empty())
+        Ok(more || !self.ready.is_empty())
     }
 }
 

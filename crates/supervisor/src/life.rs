@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::agent::Agent;
 use model::execution::{Artifact, Category, Execution, Outcome, State};
-use store::executions::{Claimed, Fence, claim, give_back, queue_again};
+use store::executions::{Claimed, Fence, any_waiting, claim, give_back, queue_again};
 use tokio::time::Instant;
 
 use crate::desk::{Desk, Stop};
@@ -32,11 +32,10 @@ impl Supervisor {
             let mut this = Some((claimed, desk));
             while let Some((claimed, desk)) = this {
                 let next = supervisor.see_to(&claimed, &desk, &entry, true).await;
-                // Only where the place was not filled at once is there more to ask for.
-                if next.is_none() {
+                if matches!(next, Next::Unknown) {
                     supervisor.wake(&entry.agent.id);
                 }
-                this = next.map(|next| {
+                this = next.claimed().map(|next| {
                     // The configuration may have changed meanwhile.
                     entry = supervisor.registry().get(&entry.agent.id).unwrap_or_else(|| entry.clone());
                     let desk = supervisor.desk_for(&next, &entry);
@@ -65,7 +64,7 @@ impl Supervisor {
         desk
     }
 
-    async fn see_to(&self, claimed: &Claimed, desk: &Desk, entry: &Entry, more: bool) -> Option<Claimed> {
+    async fn see_to(&self, claimed: &Claimed, desk: &Desk, entry: &Entry, more: bool) -> Next {
         let last = self.live(claimed, entry, desk).await;
         let next = self.end(desk, entry, last, more).await;
         lock(&self.0.at_work).remove(&desk.id());
@@ -118,9 +117,9 @@ impl Supervisor {
     }
 
     /// Writes the end down, gives the place back, and takes the agent's next one in the same transaction.
-    async fn end(&self, desk: &Desk, entry: &Entry, last: Last, more: bool) -> Option<Claimed> {
+    async fn end(&self, desk: &Desk, entry: &Entry, last: Last, more: bool) -> Next {
         if last.stop == Some(Stop::Lost) {
-            return None;
+            return Next::Unknown;
         }
         let state = last.state();
         let artifacts = last.artifacts.clone();
@@ -151,7 +150,7 @@ impl Supervisor {
                     // Nobody else ends it while this node lives; who comes after it does.
                     let stopping = self.0.stopping.is_cancelled();
                     if stopping && Instant::now() >= *give_up.get_or_insert(Instant::now() + END_PATIENCE) {
-                        return None;
+                        return Next::Unknown;
                     }
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
@@ -166,7 +165,7 @@ impl Supervisor {
         artifacts: Vec<Artifact>,
         entry: &Entry,
         more: bool,
-    ) -> store::Result<Option<Claimed>> {
+    ) -> store::Result<Next> {
         // As it is now: an agent that was removed takes nothing more.
         let agent = self.registry().get(&entry.agent.id).map(|current| current.agent);
         let more = more && agent.as_ref().is_some_and(|agent| agent.enabled);
@@ -188,13 +187,31 @@ impl Supervisor {
                     if !more {
                         // Whoever may take more has a place for it now.
                         store::hints::queue(conn, &agent_id);
-                        return Ok(None);
+                        return Ok(Next::Unknown);
+                    }
+                    if !any_waiting(conn, &agent_id, now).await? {
+                        return Ok(Next::Nothing);
                     }
                     let next = claim(conn, node, &spool, &agent_id, places, 1, now).await?;
-                    Ok(next.into_iter().next())
+                    Ok(next.into_iter().next().map_or(Next::Unknown, |next| Next::Claimed(Box::new(next))))
                 })
             })
             .await
+    }
+}
+
+/// What there is to do in a place that was given back.
+enum Next {
+    Claimed(Box<Claimed>),
+    /// Nothing waits. Whoever puts something into the queue sees to it.
+    Nothing,
+    /// Nobody has looked, or could take it: somebody has to look again.
+    Unknown,
+}
+
+impl Next {
+    fn claimed(self) -> Option<Claimed> {
+        if let Self::Claimed(claimed) = self { Some(*claimed) } else { None }
     }
 }
 

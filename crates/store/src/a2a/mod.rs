@@ -113,7 +113,7 @@ pub async fn runs(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) -> R
         " ORDER BY e.superseded DESC, (SELECT MIN(m.seq) FROM a2a_messages m WHERE m.task_id = e.task_id \
          AND m.execution_id = e.id), e.id",
     );
-    let runs = conn.all(select).await?.iter().map(read_run).collect::<Result<Vec<_>>>()?;
+    let runs = conn.few(select).await?.iter().map(read_run).collect::<Result<Vec<_>>>()?;
     if runs.is_empty() { Err(Error::NotFound) } else { Ok(runs) }
 }
 
@@ -154,7 +154,7 @@ pub async fn messages(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid) 
             at: row.time(2)?,
         })
     };
-    conn.all((sql, args![id, owner, agent_id])).await?.iter().map(read).collect()
+    conn.few((sql, args![id, owner, agent_id])).await?.iter().map(read).collect()
 }
 
 /// What one execution was asked.

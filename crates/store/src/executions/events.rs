@@ -27,6 +27,9 @@ words! {
 const OF_THE_LAST_TRY: &str = "seq > COALESCE((SELECT MAX(s.seq) FROM execution_events s \
      WHERE s.execution_id = $1 AND s.kind = 'state' AND s.text = 'starting'), 0)";
 
+/// So many events are read without letting others go on meanwhile.
+pub const FEW: i64 = 16;
+
 /// The stream of what is more than text.
 pub const SAID: &str = "said";
 
@@ -68,7 +71,9 @@ pub async fn drop_from(conn: &mut Conn, id: Uuid, stream: &str, start: i64) -> R
 pub async fn events(conn: &mut Conn, id: Uuid, after: i64, limit: i64) -> Result<Vec<Event>> {
     let sql = "SELECT seq, kind, stream, start, at, text FROM execution_events \
                WHERE execution_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
-    conn.all((sql, args![id, after, limit])).await?.iter().map(read).collect()
+    let statement = (sql, args![id, after, limit]);
+    let rows = if limit <= FEW { conn.few(statement).await? } else { conn.all(statement).await? };
+    rows.iter().map(read).collect()
 }
 
 /// The same without output and artifacts: what became of it, and its words on how it goes.

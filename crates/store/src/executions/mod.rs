@@ -19,12 +19,12 @@ use crate::{Error, Result};
 
 pub(crate) use events::{Dropped, drop_output};
 pub use events::{
-    Event, Kind, SAID, append, drop_from, events, events_in_short, last_seq, output, outputs, said, size_of_output,
+    Event, FEW, Kind, SAID, append, drop_from, events, events_in_short, last_seq, output, outputs, said, size_of_output,
 };
 pub use follow_up::{followed_up, to_follow_up};
 pub use queue::{
-    Abandoned, Claimed, Fence, Left, New, OfTask, abandoned, agents_waiting, any_too_late, cancelled, claim,
-    claim_in_session, counts, end_waiting, queue_again, recover, save, submit, too_late, without_session,
+    Abandoned, Claimed, Fence, Left, New, OfTask, abandoned, agents_waiting, any_too_late, any_waiting, cancelled,
+    claim, claim_in_session, counts, end_waiting, queue_again, recover, save, submit, too_late, without_session,
 };
 pub use row::Stored;
 

@@ -159,6 +159,13 @@ pub async fn agents_waiting(conn: &mut Conn, now: Timestamp) -> Result<Vec<Strin
     conn.all((sql, args![now])).await?.iter().map(|row| row.text(0)).collect()
 }
 
+/// Whether anything waits for the agent that may run now.
+pub async fn any_waiting(conn: &mut Conn, agent_id: &str, now: Timestamp) -> Result<bool> {
+    let sql = "SELECT 1 FROM executions e WHERE e.state = 'idle' AND e.session_id IS NULL AND e.agent_id = $1 \
+               AND e.run_at <= $2 LIMIT 1";
+    Ok(conn.first((sql, args![agent_id, now])).await?.is_some())
+}
+
 /// Takes the agent's next executions, as many as there are places, at most `limit`. `spool` is the one that this node
 /// can read. A node that was taken for dead gets none.
 pub async fn claim(

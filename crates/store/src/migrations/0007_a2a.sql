@@ -5,7 +5,7 @@ ALTER TABLE executions ADD COLUMN context_id TEXT;
 ALTER TABLE executions ADD COLUMN superseded BIGINT NOT NULL DEFAULT 0;  -- its question was answered: the next one goes on
 CREATE INDEX executions_as_tasks ON executions (owner, agent_id, changed_at, id)
     WHERE task_id IS NOT NULL AND superseded = 0;
-CREATE INDEX executions_in_context ON executions (owner, agent_id, context_id, changed_at, id)
+CREATE INDEX executions_in_context ON executions (owner, agent_id, context_id)
     WHERE task_id IS NOT NULL AND superseded = 0;
 CREATE INDEX executions_of_task ON executions (task_id, id) WHERE task_id IS NOT NULL;
 

@@ -7,6 +7,10 @@
 
 use testkit::conformance::{Options, Server};
 
+/// That of the product.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
