@@ -40,6 +40,8 @@ pub struct Follower {
     /// What is there already is all that is wanted.
     so_far: bool,
     over: bool,
+    /// How it ended, where that is known.
+    ended: Option<Execution>,
 }
 
 impl Supervisor {
@@ -56,6 +58,7 @@ impl Supervisor {
             told: Heard::default(),
             so_far: false,
             over: false,
+            ended: None,
         }
     }
 
@@ -71,8 +74,16 @@ impl Supervisor {
 
     /// Waits for the end of an execution.
     pub async fn wait(&self, whose: Whose, id: Uuid) -> store::Result<Execution> {
+        self.wait_for(whose, id, false).await
+    }
+
+    /// The same for one that the caller has just put into the queue.
+    pub async fn wait_for_own(&self, whose: Whose, id: Uuid) -> store::Result<Execution> {
+        self.wait_for(whose, id, true).await
+    }
+
+    async fn wait_for(&self, whose: Whose, id: Uuid, mut is_theirs: bool) -> store::Result<Execution> {
         let wake = self.0.wakes.of(id);
-        let mut is_theirs = false;
         loop {
             let woken = wake.notified();
             tokio::pin!(woken);
@@ -133,6 +144,11 @@ impl Follower {
         self.id
     }
 
+    /// It has ended like this: that need not be read.
+    pub fn knows(&mut self, ended: Execution) {
+        self.ended = Some(ended);
+    }
+
     /// Tells what has happened so far, and nothing after that.
     #[must_use]
     pub fn so_far(mut self) -> Self {
@@ -182,7 +198,10 @@ impl Follower {
     async fn read(&mut self) -> store::Result<bool> {
         let mut reader = self.supervisor.0.store.reader().await?;
         // The execution first: when it has ended, all its events are there.
-        let execution = store::executions::get(&mut reader, self.whose, self.id).await?;
+        let execution = match &self.ended {
+            Some(ended) => ended.clone(),
+            None => store::executions::get(&mut reader, self.whose, self.id).await?,
+        };
         let limit = if self.after == 0 { FIRST } else { AT_ONCE };
         let events = store::executions::events(&mut reader, self.id, self.after, limit).await?;
         drop(reader);

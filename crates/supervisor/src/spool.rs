@@ -1,10 +1,12 @@
 //! Where requests wait that have secrets in them: a file each, readable by nobody else, on the machine that took them.
 //! The database never has them.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use uuid::Uuid;
 
@@ -15,6 +17,8 @@ pub(crate) struct Spool {
     dir: PathBuf,
     /// What the database calls it: the same after a restart.
     name: String,
+    /// Those that are here: most executions have none, and end without a look at the disk.
+    files: Arc<Mutex<HashSet<Uuid>>>,
 }
 
 impl Spool {
@@ -29,7 +33,9 @@ impl Spool {
                 new_name.to_string()
             }
         };
-        Ok(Self { dir, name })
+        let this = Self { dir, name, files: Arc::default() };
+        crate::lock(&this.files).extend(this.ids());
+        Ok(this)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -38,6 +44,7 @@ impl Spool {
 
     /// On disk when it returns.
     pub(crate) fn put(&self, id: Uuid, request: &Request) -> io::Result<()> {
+        crate::lock(&self.files).insert(id);
         write(&self.file(id), &serde_json::to_vec(request)?)?;
         File::open(&self.dir)?.sync_all()
     }
@@ -48,7 +55,9 @@ impl Spool {
 
     /// The execution has ended; a file that is not there is as good.
     pub(crate) fn remove(&self, id: Uuid) {
-        let _ = fs::remove_file(self.file(id));
+        if crate::lock(&self.files).remove(&id) {
+            let _ = fs::remove_file(self.file(id));
+        }
     }
 
     fn file(&self, id: Uuid) -> PathBuf {

@@ -122,18 +122,25 @@ impl Handler for A2a {
         }
         let offered = Offered { entry: caller.entry.clone(), in_force: app.in_force() };
         terms::check(&caller, offered.endpoint(), offered.way(), &request)?;
+        // Put aside: this has room for each of them, and is moved about with all of that.
         match request {
             Request::ExtendedCard(_) => Ok(Answer::Card(Box::new(cards::extended(&offered, &base)))),
-            Request::SetPush(config) => push::set(app, &caller, config).await.map(Answer::Push),
-            Request::GetPush(request) => push::get(app, &caller, request).await.map(Answer::Push),
-            Request::ListPush(request) => push::list(app, &caller, request).await.map(Answer::Pushes),
-            Request::DeletePush(request) => push::delete(app, &caller, request).await.map(|()| Answer::Deleted),
-            Request::Send(request) => send::send(app, &caller, &base, request).await.map(Answer::Sent),
-            Request::Stream(request) => updates::stream(app, &caller, &base, request).await.map(Answer::Updates),
-            Request::Get(request) => tasks::get(app, &caller, &base, request).await.map(Answer::Task),
-            Request::List(request) => tasks::list(app, &caller, &base, request).await.map(Answer::Tasks),
-            Request::Cancel(request) => tasks::cancel(app, &caller, &base, request).await.map(Answer::Task),
-            Request::Subscribe(request) => updates::subscribe(app, &caller, &base, request).await.map(Answer::Updates),
+            Request::SetPush(config) => Box::pin(push::set(app, &caller, config)).await.map(Answer::Push),
+            Request::GetPush(request) => Box::pin(push::get(app, &caller, request)).await.map(Answer::Push),
+            Request::ListPush(request) => Box::pin(push::list(app, &caller, request)).await.map(Answer::Pushes),
+            Request::DeletePush(request) => {
+                Box::pin(push::delete(app, &caller, request)).await.map(|()| Answer::Deleted)
+            }
+            Request::Send(request) => Box::pin(send::send(app, &caller, &base, request)).await.map(Answer::Sent),
+            Request::Stream(request) => {
+                Box::pin(updates::stream(app, &caller, &base, request)).await.map(Answer::Updates)
+            }
+            Request::Get(request) => Box::pin(tasks::get(app, &caller, &base, request)).await.map(Answer::Task),
+            Request::List(request) => Box::pin(tasks::list(app, &caller, &base, request)).await.map(Answer::Tasks),
+            Request::Cancel(request) => Box::pin(tasks::cancel(app, &caller, &base, request)).await.map(Answer::Task),
+            Request::Subscribe(request) => {
+                Box::pin(updates::subscribe(app, &caller, &base, request)).await.map(Answer::Updates)
+            }
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) async fn send(
     let sent = submit(app, caller, request).await?;
     let task = sent.task.to_string();
     if !at_once {
-        let ended = app.supervisor().wait(Whose::Users(caller.user.id), sent.execution);
+        let ended = app.supervisor().wait_for_own(Whose::Users(caller.user.id), sent.execution);
         // Where the server stops the task goes on later, and whoever waits is told how it stands.
         if let Some(ended) = app.stopping().run_until_cancelled(ended).await {
             ended.map_err(|error| faults::from_store(error, &task))?;

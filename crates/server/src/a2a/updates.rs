@@ -176,6 +176,9 @@ impl Following {
         let asked = asked.iter().filter_map(|asked| Message::deserialize(&asked.message).ok());
         self.story.begin(&run, asked);
         self.follower = self.app.supervisor().follow(Whose::Users(self.owner), run.execution.id, 0);
+        if run.execution.end_time.is_some() {
+            self.follower.knows(run.execution.clone());
+        }
         self.run = run;
     }
 
