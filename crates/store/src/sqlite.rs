@@ -1,7 +1,7 @@
 //! SQLite: one file, one writer, several readers.
 //!
-//! All writes go through one thread that puts whatever is waiting into one transaction (group commit) and answers only
-//! after the commit is on disk. A job that fails takes nothing of the others with it: the first of a transaction is the
+//! All writes go through one thread that puts whatever is waiting, or comes while that is carried out, into one transaction
+//! (group commit) and answers only after the commit is on disk. A job that fails takes nothing of the others with it: the first of a transaction is the
 //! whole of it and can be rolled back as such, each one after it has a savepoint, which costs a copy of every page it changes.
 
 use std::panic::AssertUnwindSafe;
@@ -155,18 +155,25 @@ impl Drop for Reader {
 fn write_all(mut conn: Conn, mut queue: mpsc::Receiver<Job>, failing: &AtomicBool) {
     let mut group = Vec::with_capacity(MAX_GROUP);
     while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-        let committed = block_on(write_group(&mut conn, &mut group));
+        let committed = block_on(write_group(&mut conn, &mut group, &mut queue));
         failing.store(!committed, Ordering::Relaxed);
     }
 }
 
 /// Whether the group was committed.
-async fn write_group(conn: &mut Conn, group: &mut Vec<Job>) -> bool {
+async fn write_group(conn: &mut Conn, group: &mut Vec<Job>, queue: &mut mpsc::Receiver<Job>) -> bool {
     let mut answers = Vec::with_capacity(group.len());
+    let mut room = MAX_GROUP - group.len();
+    // Whoever comes meanwhile comes along: the disk is what everyone waits for.
+    let mut come_along = || {
+        room = room.checked_sub(1)?;
+        queue.try_recv().ok()
+    };
     let mut failed = conn.mark(&["BEGIN IMMEDIATE"]).err();
     // Whether nothing is in the transaction that must be kept.
     let mut fresh = true;
-    for job in group.drain(..) {
+    let mut waiting = group.drain(..);
+    while let Some(job) = waiting.next().or_else(|| if failed.is_none() { come_along() } else { None }) {
         if failed.is_none() && !fresh {
             failed = conn.mark(&["SAVEPOINT job"]).err();
         }
