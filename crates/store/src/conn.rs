@@ -3,6 +3,7 @@
 //! SQLite answers on the calling thread: a point read takes microseconds, less than handing it to another thread would.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use model::clock::from_micros;
@@ -108,6 +109,11 @@ impl Conn {
 }
 
 impl Conn {
+    /// How many rows were changed through the writer's connection since it was opened.
+    pub(crate) fn total_changes(&self) -> u64 {
+        if let Inner::Sqlite(connection) = &self.0 { connection.total_changes() } else { 0 }
+    }
+
     /// Begins, divides and ends transactions of SQLite, again and again: each of these is prepared once.
     pub(crate) fn mark(&mut self, steps: &[&'static str]) -> Result<()> {
         let connection = match &mut self.0 {
@@ -150,8 +156,7 @@ impl<'a> Statement<'a> {
     /// Adds the next `$n` and its value.
     pub(crate) fn bind(&mut self, arg: impl Into<Arg<'a>>) -> &mut Self {
         self.args.push(arg.into());
-        let n = self.args.len();
-        self.sql.to_mut().push_str(&format!("${n}"));
+        let _ = write!(self.sql.to_mut(), "${}", self.args.len());
         self
     }
 

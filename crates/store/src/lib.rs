@@ -70,6 +70,16 @@ pub enum Durability {
     Normal,
 }
 
+/// When a write is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Once {
+    /// It is kept, whatever happens to the machine.
+    OnDisk,
+    /// It is kept if the program ends; it will be on disk in a moment, before anything that is written later. For what
+    /// nobody is told of before something else was written.
+    Committed,
+}
+
 /// A cheap handle to the database.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -120,9 +130,18 @@ impl Store {
         Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)), commits: Arc::default() })
     }
 
-    /// Runs `job` in a transaction and answers once it is committed. An error of the job leaves nothing behind. A caller
+    /// Runs `job` in a transaction and answers once it is on disk. An error of the job leaves nothing behind. A caller
     /// that stops waiting does not stop the job.
     pub async fn write<T, F>(&self, job: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
+    {
+        self.write_until(Once::OnDisk, job).await
+    }
+
+    /// The same, for one who may not need to wait for the disk. PostgreSQL answers when it is there.
+    pub async fn write_until<T, F>(&self, once: Once, job: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
@@ -144,6 +163,7 @@ impl Store {
                             let result = job(conn).await;
                             Verdict {
                                 keep: result.is_ok(),
+                                once,
                                 answer: Box::new(move |committed| {
                                     if result.is_ok() && committed.is_ok() {
                                         commits.send_modify(|count| *count += 1);

@@ -209,12 +209,7 @@ async fn submit(supervisor: &Supervisor, user: &User, agent: &str) -> Uuid {
     let new = supervisor.prepare(user, agent, Draft::default(), Origin::default()).unwrap();
     let id = new.execution.id;
     let (store, taker) = (supervisor.store(), supervisor.clone());
-    let put = store.write(move |conn| {
-        Box::pin(async move {
-            store::executions::submit(conn, &new).await?;
-            taker.take(conn, &new.execution.agent_id).await
-        })
-    });
+    let put = store.write(move |conn| Box::pin(async move { taker.submit(conn, &new).await }));
     let taken = put.await.unwrap();
     if taken.is_empty() {
         supervisor.wake(agent);

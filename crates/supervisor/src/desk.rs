@@ -3,12 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use model::Clock;
 use model::agent::Agent;
-use model::execution::{Execution, Illegal, ResourceUsage, State};
+use model::execution::{Artifact, Execution, Illegal, ResourceUsage, State};
 use model::redact::{Redactor, What};
 use model::said::Said;
 use store::Store;
@@ -38,6 +38,7 @@ struct Inner {
     writing: tokio::sync::Mutex<Option<Arc<Batch>>>,
     /// Tells the writer that there is something.
     dirty: Arc<Notify>,
+    account: OnceLock<Account>,
 }
 
 /// Why a run shall end before its time.
@@ -69,6 +70,36 @@ struct Notes {
     earlier: i64,
     /// How many bytes are kept of what is more than text, and where the next of it begins.
     said: (u64, u64),
+    /// What was written when it was claimed, where that and what is not written yet is all there is.
+    begun: Option<[Event; 2]>,
+}
+
+/// All that happened to an execution that was carried out in one go, as it stands in the tables.
+#[derive(Clone)]
+pub struct Account {
+    begun: [Event; 2],
+    batch: Arc<Batch>,
+    artifacts: Vec<Artifact>,
+}
+
+impl Account {
+    pub fn execution(&self) -> &Execution {
+        &self.batch.execution
+    }
+
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.begun.iter().chain(&self.batch.events)
+    }
+
+    /// The files that it left.
+    pub fn artifacts(&self) -> &[Artifact] {
+        &self.artifacts
+    }
+
+    /// Whether not all that it said was kept.
+    pub fn is_truncated(&self) -> bool {
+        self.batch.truncated
+    }
 }
 
 impl Desk {
@@ -90,6 +121,7 @@ impl Desk {
             notes: Mutex::new(notes),
             writing: tokio::sync::Mutex::default(),
             dirty: dirty.clone(),
+            account: OnceLock::new(),
         }))
     }
 
@@ -316,6 +348,18 @@ impl Desk {
         }
     }
 
+    /// The last batch was written.
+    pub(crate) fn settle(&self, batch: Arc<Batch>, artifacts: Vec<Artifact>) {
+        if let Some(begun) = self.notes().begun.take().filter(|_| batch.execution.end_time.is_some()) {
+            let _ = self.0.account.set(Account { begun, batch, artifacts });
+        }
+    }
+
+    /// All that happened, where it has ended and that is known here.
+    pub(crate) fn account(&self) -> Option<&Account> {
+        self.0.account.get()
+    }
+
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -354,7 +398,7 @@ impl Batch {
         &self,
         conn: &mut store::Conn,
         fence: Fence,
-        artifacts: Option<Vec<model::execution::Artifact>>,
+        artifacts: Option<Vec<Artifact>>,
     ) -> store::Result<bool> {
         let left = Left {
             artifacts: artifacts.unwrap_or_default(),
@@ -374,7 +418,21 @@ impl Batch {
 
 impl Notes {
     fn new(execution: Execution, seq: i64, max_output: u64, redactor: Redactor) -> Self {
+        let state = |seq, state: State, at| Event {
+            seq,
+            kind: Kind::State,
+            stream: String::new(),
+            start: 0,
+            at,
+            text: state.as_str().to_owned(),
+        };
+        // Only its first claim is the second thing that happened to it.
+        let begun = (seq == 2).then(|| {
+            let starting = state(2, State::Starting, execution.last_state_change);
+            [state(1, State::Idle, execution.created_at), starting]
+        });
         Self {
+            begun,
             execution,
             streams: Streams::new(max_output, &redactor),
             events: Vec::new(),
@@ -448,6 +506,7 @@ impl Notes {
 
     /// More of the beginning of a stream: one event with what was said just before, if that is not written yet.
     fn go_on(&mut self, stream: Name, start: i64, text: String, now: Timestamp) {
+        let text = storable(text);
         if let Some(last) = self.events.last_mut()
             && last.kind == Kind::Output
             && last.stream == stream.as_str()
@@ -463,6 +522,7 @@ impl Notes {
 
     /// An event of its own: followers know what they were told by where events begin.
     fn push(&mut self, kind: Kind, stream: &str, start: i64, text: String, now: Timestamp) {
+        let text = storable(text);
         self.changed = true;
         self.waiting += text.len();
         self.seq += 1;
@@ -484,7 +544,10 @@ impl Notes {
             }
             self.push(Kind::Output, stream.as_str(), glimpse.start, glimpse.text, now);
         }
-        self.changed.then(|| self.batch())
+        self.changed.then(|| {
+            self.begun = None;
+            self.batch()
+        })
     }
 
     fn finish_streams(&mut self, now: Timestamp) {
@@ -518,6 +581,11 @@ impl Notes {
             output_bytes: self.earlier + self.kept(),
         }
     }
+}
+
+/// As it will stand in the tables.
+fn storable(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
 /// The state that a try begins with.

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::Supervisor;
+use crate::desk::Account;
 
 /// Events read at once.
 const AT_ONCE: i64 = 100;
@@ -85,20 +86,34 @@ impl Supervisor {
     async fn wait_for(&self, whose: Whose, id: Uuid, mut is_theirs: bool) -> store::Result<Execution> {
         let wake = self.0.wakes.of(id);
         loop {
+            if is_theirs {
+                self.while_at_work(id).await;
+            }
             let woken = wake.notified();
             tokio::pin!(woken);
             // From now on no call is missed.
             woken.as_mut().enable();
-            // One that is at work here has not ended; there is one more call when it has.
-            if is_theirs && self.desk(id).is_some() {
-                let _ = tokio::time::timeout(self.look_every(), woken).await;
-                continue;
-            }
             let execution = store::executions::get(&mut self.0.store.reader().await?, whose, id).await?;
             if execution.end_time.is_some() {
                 return Ok(execution);
             }
             is_theirs = true;
+            let _ = tokio::time::timeout(self.look_every(), woken).await;
+        }
+    }
+
+    /// Waits while an execution is at work on this node, and says what happened, where all of that is known here: else it
+    /// stands in the tables.
+    pub async fn while_at_work(&self, id: Uuid) -> Option<Account> {
+        let (desk, wake) = (self.desk(id)?, self.0.wakes.of(id));
+        loop {
+            let woken = wake.notified();
+            tokio::pin!(woken);
+            // There is one more call when it has left its desk.
+            woken.as_mut().enable();
+            if self.desk(id).is_none() {
+                return desk.account().cloned();
+            }
             let _ = tokio::time::timeout(self.look_every(), woken).await;
         }
     }
@@ -147,6 +162,15 @@ impl Follower {
     /// It has ended like this: that need not be read.
     pub fn knows(&mut self, ended: Execution) {
         self.ended = Some(ended);
+    }
+
+    /// All that has happened: nothing need be read.
+    pub fn knows_all(&mut self, account: &Account) {
+        let news = account.events().filter_map(|event| self.told.news(event.clone()));
+        self.ready.extend(news.map(Told::Event));
+        self.ready.extend(account.execution().resource_usage.map(Told::Usage));
+        self.over = true;
+        self.ready.push_back(Told::End(Box::new(account.execution().clone())));
     }
 
     /// Tells what has happened so far, and nothing after that.
@@ -198,8 +222,8 @@ impl Follower {
     async fn read(&mut self) -> store::Result<bool> {
         let mut reader = self.supervisor.0.store.reader().await?;
         // The execution first: when it has ended, all its events are there.
-        let execution = match &self.ended {
-            Some(ended) => ended.clone(),
+        let execution = match self.ended.take() {
+            Some(ended) => ended,
             None => store::executions::get(&mut reader, self.whose, self.id).await?,
         };
         let limit = if self.after == 0 { FIRST } else { AT_ONCE };
@@ -218,9 +242,13 @@ impl Follower {
             self.usage = Some(usage);
             self.ready.push_back(Told::Usage(usage));
         }
-        if !more && execution.end_time.is_some() {
-            self.over = true;
-            self.ready.push_back(Told::End(Box::new(execution)));
+        match execution.end_time {
+            Some(_) if more => self.ended = Some(execution),
+            Some(_) => {
+                self.over = true;
+                self.ready.push_back(Told::End(Box::new(execution)));
+            }
+            None => {}
         }
         Ok(more || !self.ready.is_empty())
     }

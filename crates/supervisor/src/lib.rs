@@ -41,7 +41,7 @@ use uuid::Uuid;
 
 pub use admission::Admission;
 pub use clip::{Clip, Clipped};
-pub use desk::{Desk, Stop};
+pub use desk::{Account, Desk, Stop};
 pub use failure::Failure;
 pub use follow::{Bell, Follower, Told};
 pub use registry::{Entry, Source};

@@ -144,7 +144,12 @@ impl Supervisor {
         loop {
             let next = self.write_end(desk.fence(), batch.clone(), artifacts.clone(), entry, more).await;
             match next {
-                Ok(next) => return next,
+                Ok((held, next)) => {
+                    if held {
+                        desk.settle(batch, artifacts);
+                    }
+                    return next;
+                }
                 Err(error) => {
                     tracing::error!(event = "execution_end_not_written", execution_id = %desk.id(), error = %error);
                     // Nobody else ends it while this node lives; who comes after it does.
@@ -158,6 +163,7 @@ impl Supervisor {
         }
     }
 
+    /// Whether it was still ours to write, and what is next.
     async fn write_end(
         &self,
         fence: Fence,
@@ -165,7 +171,7 @@ impl Supervisor {
         artifacts: Vec<Artifact>,
         entry: &Entry,
         more: bool,
-    ) -> store::Result<Next> {
+    ) -> store::Result<(bool, Next)> {
         // As it is now: an agent that was removed takes nothing more.
         let agent = self.registry().get(&entry.agent.id).map(|current| current.agent);
         let more = more && agent.as_ref().is_some_and(|agent| agent.enabled);
@@ -187,13 +193,14 @@ impl Supervisor {
                     if !more {
                         // Whoever may take more has a place for it now.
                         store::hints::queue(conn, &agent_id);
-                        return Ok(Next::Unknown);
+                        return Ok((held, Next::Unknown));
                     }
                     if !any_waiting(conn, &agent_id, now).await? {
-                        return Ok(Next::Nothing);
+                        return Ok((held, Next::Nothing));
                     }
                     let next = claim(conn, node, &spool, &agent_id, places, 1, now).await?;
-                    Ok(next.into_iter().next().map_or(Next::Unknown, |next| Next::Claimed(Box::new(next))))
+                    let next = next.into_iter().next().map_or(Next::Unknown, |next| Next::Claimed(Box::new(next)));
+                    Ok((held, next))
                 })
             })
             .await

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use model::agent::Agent;
-use store::executions::{Claimed, Whose, abandoned, agents_waiting, claim, recover, too_late};
+use store::executions::{Claimed, New, Whose, abandoned, agents_waiting, claim, recover, too_late};
 use store::nodes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -218,14 +218,38 @@ impl Supervisor {
         Ok(())
     }
 
+    /// Puts an execution into the queue of its agent and takes what may run of that. [`Supervisor::begin_all`] is to be
+    /// called when that is committed; where nothing was taken, [`Supervisor::wake`].
+    pub async fn submit(&self, conn: &mut store::Conn, new: &New) -> store::Result<Taken> {
+        let entry = self.may_take(&new.execution.agent_id);
+        let node = entry.as_ref().map(|_| self.0.node);
+        let claimed = store::a2a::submit_to(conn, new, node).await?;
+        match (claimed, entry) {
+            (Some(claimed), Some(entry)) => Ok(Taken(vec![(claimed, entry)])),
+            (None, Some(entry)) if new.execution.session_id.is_none() => self.take_with(conn, entry).await,
+            _ => Ok(Taken::default()),
+        }
+    }
+
     /// Takes what may run of the agent's queue. [`Supervisor::begin_all`] is to be called when that is committed. Whoever
     /// puts something into a queue can do so in the same transaction, and must call [`Supervisor::wake`] otherwise.
     pub async fn take(&self, conn: &mut store::Conn, agent_id: &str) -> store::Result<Taken> {
+        match self.may_take(agent_id) {
+            Some(entry) => self.take_with(conn, entry).await,
+            None => Ok(Taken::default()),
+        }
+    }
+
+    /// The agent, where something of its queue may run here now.
+    fn may_take(&self, agent_id: &str) -> Option<Entry> {
         let may = self.takes_from(agent_id) && !self.0.stopping.is_cancelled();
         let entry = self.registry().get(agent_id).filter(|entry| may && entry.agent.enabled);
-        let Some(entry) = entry.filter(|_| self.is_admitted(0)) else { return Ok(Taken::default()) };
+        entry.filter(|_| self.is_admitted(0) && self.room() > 0)
+    }
+
+    async fn take_with(&self, conn: &mut store::Conn, entry: Entry) -> store::Result<Taken> {
         let (spool, places, now) = (self.spool_name(), i64::from(entry.agent.places()), self.0.clock.now());
-        let claimed = claim(conn, self.0.node, &spool, agent_id, places, self.room().min(AT_ONCE), now).await?;
+        let claimed = claim(conn, self.0.node, &spool, &entry.agent.id, places, self.room().min(AT_ONCE), now).await?;
         Ok(Taken(claimed.into_iter().map(|claimed| (claimed, entry.clone())).collect()))
     }
 

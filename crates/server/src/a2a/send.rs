@@ -5,6 +5,7 @@ use ::a2a::{Error, Kind, Version};
 use model::execution::Standing;
 use model::said;
 use serde_json::{Map, Value, json};
+use store::Once;
 use store::a2a::{Run, pushes};
 use store::executions::{New, OfTask, Whose};
 use supervisor::{Draft, Origin, Taken};
@@ -24,8 +25,15 @@ const CONVERSATION: &str = "conversation_id";
 pub(crate) struct Sent {
     pub(crate) task: Uuid,
     pub(crate) execution: Uuid,
+    /// The task, where it begins with this message, as that is kept.
+    pub(crate) begun: Option<(OfTask, store::a2a::Message)>,
+}
+
+impl Sent {
     /// Whether the task begins with it.
-    pub(crate) is_first: bool,
+    pub(crate) fn is_first(&self) -> bool {
+        self.task == self.execution
+    }
 }
 
 /// Sends a message and answers with what came of it, or at once where the caller does not want to wait.
@@ -38,30 +46,50 @@ pub(crate) async fn send(
     let configuration = request.configuration.as_ref();
     let history_length = configuration.and_then(|configuration| configuration.history_length);
     let at_once = configuration.and_then(|configuration| configuration.return_immediately).unwrap_or_default();
-    let sent = submit(app, caller, request).await?;
-    let task = sent.task.to_string();
-    if !at_once {
+    // Where the answer comes with the end, nobody is told before that is on disk.
+    let once = if at_once { Once::OnDisk } else { Once::Committed };
+    let sent = submit(app, caller, request, once).await?;
+    let (task, is_first) = (sent.task.to_string(), sent.is_first());
+    let read = || async {
+        let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, sent.task).await;
+        following.map_err(|error| faults::from_store(error, &task))
+    };
+    // Where the server stops the task goes on later, and whoever waits is told how it stands.
+    let ended = app.supervisor().while_at_work(sent.execution);
+    let ended = if at_once { None } else { app.stopping().run_until_cancelled(ended).await.flatten() };
+    let mut following = match ended.zip(sent.begun) {
+        Some((account, begun)) => {
+            let all = Following::of_one(app, base, caller.user.id, begun, &account).await;
+            all.map_err(|error| faults::from_store(error, &task))?
+        }
+        None => read().await?,
+    };
+    if !at_once && !following.is_past(sent.execution) {
         let ended = app.supervisor().wait_for_own(Whose::Users(caller.user.id), sent.execution);
-        // Where the server stops the task goes on later, and whoever waits is told how it stands.
         if let Some(ended) = app.stopping().run_until_cancelled(ended).await {
             ended.map_err(|error| faults::from_store(error, &task))?;
+            following = read().await?;
         }
     }
-    let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, sent.task).await;
-    let following = following.map_err(|error| faults::from_store(error, &task))?;
-    Ok(match following.story().answer().filter(|_| sent.is_first && !at_once) {
+    Ok(match following.story().answer().filter(|_| is_first && !at_once) {
         Some(message) => SendMessageResponse::Message(message),
         None => SendMessageResponse::Task(following.task(history_length)),
     })
 }
 
 /// Puts a message into the queue of its agent.
-pub(crate) async fn submit(app: &App, caller: &Caller, request: SendMessageRequest) -> Result<Sent, Error> {
+pub(crate) async fn submit(app: &App, caller: &Caller, request: SendMessageRequest, once: Once) -> Result<Sent, Error> {
     let tasks = app.tasks().clone();
     let Place { asked, context } = place(app, caller, &request.message).await?;
     let new = prepare(app, caller, &context, asked.as_ref(), request.message)?;
     let execution = new.execution.id;
     let task = asked.as_ref().map_or(execution, |run| run.task.id);
+    let message = new.message.clone().map(|message| store::a2a::Message {
+        execution_id: execution,
+        message,
+        at: new.execution.created_at,
+    });
+    let begun = new.task.clone().filter(|_| asked.is_none()).zip(message);
     let wanted = request.configuration.and_then(|configuration| configuration.task_push_notification_config);
     let push = wanted.map(|config| push::prepare(app, caller.version, task, &config)).transpose();
     let push = push.map_err(|error| {
@@ -73,14 +101,14 @@ pub(crate) async fn submit(app: &App, caller: &Caller, request: SendMessageReque
     // Whoever asked may go away meanwhile: what was written is begun all the same.
     let (app, caller) = (app.clone(), caller.clone());
     let putting = async move {
-        put(&app, &caller, new, context, push).await?;
+        put(&app, &caller, new, context, push, once).await?;
         // Those who have waited for the answer follow what comes of it.
         asked.iter().for_each(|asked| app.supervisor().ring(asked.execution.id));
         Ok::<_, Error>(())
     };
     let put = tasks.spawn(putting).await;
     put.map_err(|error| faults::internal(&error.to_string()))??;
-    Ok(Sent { task, execution, is_first: task == execution })
+    Ok(Sent { task, execution, begun })
 }
 
 /// Where a message belongs.
@@ -156,6 +184,7 @@ async fn put(
     mut new: New,
     context: String,
     push: Option<pushes::New>,
+    once: Once,
 ) -> Result<(), Error> {
     let (supervisor, clock) = (app.supervisor(), app.clock().clone());
     let spooled = new.spool.is_some().then(|| new.clone());
@@ -170,7 +199,7 @@ async fn put(
         }
     }
     let (worker, session) = (supervisor.clone(), spare.as_ref().map(|spare| spare.session.clone()));
-    let written = app.store().write(move |conn| {
+    let written = app.store().write_until(once, move |conn| {
         Box::pin(async move {
             let mut opened = false;
             if interactive {
@@ -180,17 +209,12 @@ async fn put(
                     Some((id, is_new)) => (new.execution.session_id, opened) = (Some(id), is_new),
                 }
             }
-            store::a2a::submit(conn, &new).await?;
+            let taken = worker.submit(conn, &new).await?;
             if let Some((push, task)) = push.as_ref().zip(new.task.as_ref()) {
                 let (agent, now) = (&new.execution.agent_id, new.execution.created_at);
                 push::store_with_task(conn, new.owner, agent, task.id, push, now).await?;
             }
-            let session = new.execution.session_id;
-            let taken = match session {
-                None => worker.take(conn, &new.execution.agent_id).await?,
-                Some(_) => Taken::default(),
-            };
-            Ok(Put::Written { taken, session, opened })
+            Ok(Put::Written { taken, session: new.execution.session_id, opened })
         })
     });
     let put = written.await;

@@ -9,9 +9,10 @@ use ::a2a::{Error, Kind, Updates, Version};
 use model::UserId;
 use model::execution::Standing;
 use serde::Deserialize;
+use store::Once;
 use store::a2a::Run;
-use store::executions::Whose;
-use supervisor::{Follower, Told};
+use store::executions::{OfTask, Whose};
+use supervisor::{Account, Follower, Told};
 use uuid::Uuid;
 
 use super::caller::Caller;
@@ -67,38 +68,69 @@ impl Following {
         let runs = store::a2a::runs(&mut reader, owner, agent_id, task).await?;
         let mut asked = store::a2a::messages(&mut reader, owner, agent_id, task).await?;
         drop(reader);
-        let entry = app.supervisor().agent(agent_id);
-        let form = Form { answers_late: entry.is_some_and(|entry| entry.agent.answers_late()), in_short: false };
         let mut runs = runs.into_iter();
         let first = runs.next().ok_or(store::Error::NotFound)?;
-        let mut this = Self {
-            app: app.clone(),
-            base: base.clone(),
-            owner,
-            agent_id: agent_id.to_owned(),
-            task,
-            story: Story::new(first.task.clone(), form),
-            follower: app.supervisor().follow(Whose::Users(owner), first.execution.id, 0),
-            run: first.clone(),
-            ready: VecDeque::new(),
-            waits: false,
-            _place: None,
-        };
-        for run in std::iter::once(first).chain(runs) {
-            let its = asked.extract_if(.., |message| message.execution_id == run.execution.id).collect();
-            let is_fresh = fresh == Some(run.execution.id);
+        let its = extract(&mut asked, &first);
+        let mut this = Self::new(app, base, owner, first, its);
+        loop {
+            let is_fresh = fresh == Some(this.run.execution.id);
+            this.catch_up(is_fresh).await?;
+            let Some(run) = runs.next() else { break };
+            let its = extract(&mut asked, &run);
             this.follow(run, its);
-            while let Some(told) = this.follower.next_so_far().await? {
-                this.hear(told).await?;
-                if is_fresh {
-                    // That it waits.
-                    break;
-                }
-            }
         }
         // It is all in the first thing that is told.
         this.ready.clear();
         Ok(this)
+    }
+
+    /// A task that was begun with this message, and what happened to it.
+    pub(crate) async fn of_one(
+        app: &App,
+        base: &Base,
+        owner: UserId,
+        (task, message): (OfTask, store::a2a::Message),
+        account: &Account,
+    ) -> store::Result<Self> {
+        let (execution, artifacts) = (account.execution().clone(), account.artifacts().to_vec());
+        let run = Run { task, execution, artifacts, truncated: account.is_truncated() };
+        let mut this = Self::new(app, base, owner, run, vec![message]);
+        this.follower.knows_all(account);
+        this.catch_up(false).await?;
+        this.ready.clear();
+        Ok(this)
+    }
+
+    fn new(app: &App, base: &Base, owner: UserId, first: Run, asked: Vec<store::a2a::Message>) -> Self {
+        let agent_id = first.execution.agent_id.clone();
+        let entry = app.supervisor().agent(&agent_id);
+        let form = Form { answers_late: entry.is_some_and(|entry| entry.agent.answers_late()), in_short: false };
+        let mut story = Story::new(first.task.clone(), form);
+        let follower = begin_run(app, &mut story, owner, &first, asked);
+        Self {
+            app: app.clone(),
+            base: base.clone(),
+            owner,
+            agent_id,
+            task: first.task.id,
+            story,
+            run: first,
+            follower,
+            ready: VecDeque::new(),
+            waits: false,
+            _place: None,
+        }
+    }
+
+    /// Hears what the run has done so far, or only the first of it, which is that it waits.
+    async fn catch_up(&mut self, only_first: bool) -> store::Result<()> {
+        while let Some(told) = self.follower.next_so_far().await? {
+            self.hear(told).await?;
+            if only_first {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The task as it stands.
@@ -113,6 +145,11 @@ impl Following {
     /// The last of its executions.
     pub(crate) fn execution(&self) -> Uuid {
         self.run.execution.id
+    }
+
+    /// Whether this execution of it has ended.
+    pub(crate) fn is_past(&self, execution: Uuid) -> bool {
+        self.run.execution.id != execution || self.run.execution.end_time.is_some()
     }
 
     /// How it stands, as far as it was told.
@@ -173,12 +210,7 @@ impl Following {
 
     /// From now on this execution is followed.
     fn follow(&mut self, run: Run, asked: Vec<store::a2a::Message>) {
-        let asked = asked.iter().filter_map(|asked| Message::deserialize(&asked.message).ok());
-        self.story.begin(&run, asked);
-        self.follower = self.app.supervisor().follow(Whose::Users(self.owner), run.execution.id, 0);
-        if run.execution.end_time.is_some() {
-            self.follower.knows(run.execution.clone());
-        }
+        self.follower = begin_run(&self.app, &mut self.story, self.owner, &run, asked);
         self.run = run;
     }
 
@@ -231,6 +263,22 @@ impl Following {
     }
 }
 
+/// The next execution of a story, and who follows it.
+fn begin_run(app: &App, story: &mut Story, owner: UserId, run: &Run, asked: Vec<store::a2a::Message>) -> Follower {
+    let asked = asked.iter().filter_map(|asked| Message::deserialize(&asked.message).ok());
+    story.begin(run, asked);
+    let mut follower = app.supervisor().follow(Whose::Users(owner), run.execution.id, 0);
+    if run.execution.end_time.is_some() {
+        follower.knows(run.execution.clone());
+    }
+    follower
+}
+
+/// What this execution was asked.
+fn extract(asked: &mut Vec<store::a2a::Message>, run: &Run) -> Vec<store::a2a::Message> {
+    asked.extract_if(.., |message| message.execution_id == run.execution.id).collect()
+}
+
 /// A place for one more stream.
 fn place(app: &App, caller: &Caller) -> Result<Open, Error> {
     let place = app.a2a().streams.open(caller.user.id, &caller.entry.agent.id);
@@ -246,7 +294,7 @@ pub(crate) async fn stream(
 ) -> Result<Updates, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let place = place(app, caller)?;
-    let sent = send::submit(app, caller, request).await?;
+    let sent = send::submit(app, caller, request, Once::OnDisk).await?;
     let task = sent.task;
     let fault = |error| faults::from_store(error, &task.to_string());
     let (owner, agent_id) = (caller.user.id, &caller.entry.agent.id);
@@ -254,7 +302,7 @@ pub(crate) async fn stream(
     let mut following = following.map_err(fault)?;
     following._place = Some(place);
     let first = StreamResponse::Task(following.task(history_length));
-    if caller.entry.runner.answers_by_message() && sent.is_first {
+    if caller.entry.runner.answers_by_message() && sent.is_first() {
         following.until_begun().await.map_err(fault)?;
     }
     let alone = following.story.answer().map(StreamResponse::Message);

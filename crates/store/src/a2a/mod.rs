@@ -12,7 +12,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::conn::{Conn, Row, Statement, args};
-use crate::executions::{self, COLUMNS, COUNT, New, OfTask, read};
+use crate::executions::{self, COLUMNS, COUNT, Claimed, New, OfTask, read};
 use crate::hints::Hint;
 use crate::page::{Cursor, Page};
 use crate::{Error, Result};
@@ -61,20 +61,21 @@ pub struct Message {
     pub at: Timestamp,
 }
 
-/// Puts an execution into the queue that is part of a task: its first, or one that goes on where the one before asked.
-/// [`Error::Ended`], [`Error::NotEnded`]: the task has asked nothing.
-pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
-    let Some(task) = &new.task else { return executions::submit(conn, new).await };
+/// What [`executions::submit_to`] does, also for an execution that is part of a task: its first, or one that goes on where
+/// the one before asked. [`Error::Ended`], [`Error::NotEnded`]: the task has asked nothing.
+pub async fn submit_to(conn: &mut Conn, new: &New, node: Option<Uuid>) -> Result<Option<Claimed>> {
+    let Some(task) = &new.task else { return executions::submit_to(conn, new, node).await };
     let first = task.id == new.execution.id;
     if !first {
         supersede(conn, new, task).await?;
     }
-    executions::submit(conn, new).await?;
-    let Some(message) = &new.message else { return Ok(()) };
+    let claimed = executions::submit_to(conn, new, node).await?;
+    let Some(message) = &new.message else { return Ok(claimed) };
     let sql = "INSERT INTO a2a_messages (task_id, seq, execution_id, message, at) \
                VALUES ($1, (SELECT COALESCE(MAX(seq), 0) + 1 FROM a2a_messages WHERE task_id = $1), $2, $3, $4)";
     let values = args![task.id, new.execution.id, message.to_string(), new.execution.created_at];
-    conn.run((sql, values)).await.map(drop)
+    conn.run((sql, values)).await?;
+    Ok(claimed)
 }
 
 /// Of two who answer the same question one is the first; the other finds that nothing is asked any more.

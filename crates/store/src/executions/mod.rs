@@ -24,7 +24,8 @@ pub use events::{
 pub use follow_up::{followed_up, to_follow_up};
 pub use queue::{
     Abandoned, Claimed, Fence, Left, New, OfTask, abandoned, agents_waiting, any_too_late, any_waiting, cancelled,
-    claim, claim_in_session, counts, end_waiting, queue_again, recover, save, submit, too_late, without_session,
+    claim, claim_in_session, counts, end_waiting, queue_again, recover, save, submit, submit_to, too_late,
+    without_session,
 };
 pub use row::Stored;
 

@@ -74,28 +74,87 @@ pub type Abandoned = Stored;
 
 /// Puts an execution into the queue, unless that is full.
 pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
+    submit_to(conn, new, None).await.map(drop)
+}
+
+/// The same; where nothing waits and a place is free it is this node's at once, as if it had been claimed.
+pub async fn submit_to(conn: &mut Conn, new: &New, node: Option<Uuid>) -> Result<Option<Claimed>> {
     let execution = &new.execution;
-    let (waiting, full) = match execution.session_id {
+    let claimed = match execution.session_id {
         None => {
             alone(conn, &execution.agent_id).await?;
-            let (waiting, taken) = counts(conn, &execution.agent_id).await?;
-            (waiting, waiting + taken >= new.depth + new.places)
+            let waiting = count_waiting(conn, &execution.agent_id).await?;
+            let (room, mut free) = places::free(conn, &execution.agent_id, new.places).await?;
+            not_full(new, waiting, room)?;
+            match node.filter(|_| waiting == 0) {
+                Some(node) => claim_new(conn, new, node, &mut free).await?,
+                None => None,
+            }
         }
         Some(session) => {
             alone(conn, &session.to_string()).await?;
             let sql = "SELECT COUNT(*) FROM executions WHERE session_id = $1 AND state = 'idle'";
             let waiting = conn.first((sql, args![session])).await?.map_or(Ok(0), |row| row.int(0))?;
-            (waiting, waiting >= new.depth)
+            not_full(new, waiting, 0)?;
+            None
         }
     };
-    if full {
-        return Err(Error::QueueFull { waiting, depth: new.depth });
+    insert(conn, new, claimed.as_ref()).await?;
+    let mut events = vec![state_event(1, execution)];
+    match &claimed {
+        Some(claimed) => {
+            events.push(state_event(claimed.seq, &claimed.stored.execution));
+            hint(conn, &claimed.stored.execution);
+        }
+        None => conn.hint(match execution.session_id {
+            None => Hint::Queue(execution.agent_id.clone()),
+            Some(session) => Hint::Session(session),
+        }),
     }
+    append(conn, execution.id, &events).await?;
+    Ok(claimed)
+}
+
+/// Whether one more may wait, besides those for whom there is room.
+fn not_full(new: &New, waiting: i64, room: usize) -> Result<()> {
+    let depth = new.depth;
+    let most = depth.saturating_add(i64::try_from(room).unwrap_or(i64::MAX));
+    if waiting < most { Ok(()) } else { Err(Error::QueueFull { waiting, depth }) }
+}
+
+/// Takes a place for an execution that is not there yet.
+async fn claim_new(
+    conn: &mut Conn,
+    new: &New,
+    node: Uuid,
+    free: &mut (impl Iterator<Item = i64> + Send),
+) -> Result<Option<Claimed>> {
+    let mut execution = new.execution.clone();
+    if !nodes::is_alive(conn, node).await? || !places::take(conn, &execution.agent_id, free, execution.id, node).await?
+    {
+        return Ok(None);
+    }
+    execution.enter(State::Starting, execution.created_at)?;
+    let fence = Fence { id: execution.id, node, token: 1 };
+    let stored = Stored {
+        execution,
+        owner: new.owner,
+        request: new.spool.is_none().then(|| new.request.clone()),
+        spool: new.spool.clone(),
+        lease_token: fence.token,
+        cancel_asked: None,
+        node: Some(node.to_string()),
+    };
+    Ok(Some(Claimed { stored, fence, seq: 2 }))
+}
+
+async fn insert(conn: &mut Conn, new: &New, claimed: Option<&Claimed>) -> Result<()> {
+    let execution = claimed.map_or(&new.execution, |claimed| &claimed.stored.execution);
     let sql = "INSERT INTO executions (id, owner, agent_id, schedule_id, session_id, state, input, request, spool, run_at, \
-               wait_until, created_at, changed_at, lease_token, retry_count, max_retries, timeout_ms, context, artifacts, \
-               truncated, output_bytes, earlier_bytes, transitions, previous, follow_up, task_id, context_id) VALUES ($1, \
-               $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $10, $10, 0, 0, $12, $13, $14, '[]', 0, 0, 0, '[]', '[]', $15, \
-               $16, $17)";
+               wait_until, created_at, changed_at, max_retries, timeout_ms, context, follow_up, task_id, context_id, \
+               previous_state, node, lease_token, transitions, retry_count, artifacts, truncated, output_bytes, \
+               earlier_bytes, previous) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $10, $10, $12, $13, $14, \
+               $15, $16, $17, $18, $19, $20, $21, 0, '[]', 0, 0, 0, '[]')";
     let values = args![
         execution.id,
         new.owner,
@@ -114,13 +173,12 @@ pub async fn submit(conn: &mut Conn, new: &New) -> Result<()> {
         new.follow_up.map(FollowUp::as_str),
         new.task.as_ref().map(|task| task.id.to_string()),
         new.task.as_ref().map(|task| task.context_id.as_str()),
+        execution.previous_state.map(State::as_str),
+        claimed.map(|claimed| claimed.fence.node.to_string()),
+        claimed.map_or(0, |claimed| claimed.fence.token),
+        json(&execution.state_transitions)?,
     ];
-    conn.run((sql, values)).await?;
-    conn.hint(match execution.session_id {
-        None => Hint::Queue(execution.agent_id.clone()),
-        Some(session) => Hint::Session(session),
-    });
-    append(conn, execution.id, &[state_event(1, execution)]).await
+    conn.run((sql, values)).await.map(drop)
 }
 
 /// Those who follow it elsewhere may look.
@@ -140,10 +198,16 @@ async fn alone(conn: &mut Conn, queue: &str) -> Result<()> {
 
 /// How many of an agent's wait, and how many of its places are taken.
 pub async fn counts(conn: &mut Conn, agent_id: &str) -> Result<(i64, i64)> {
+    // At one moment: what goes from one to the other is not missed.
     let sql = "SELECT (SELECT COUNT(*) FROM executions WHERE state = 'idle' AND agent_id = $1 AND session_id IS NULL), \
                (SELECT COUNT(*) FROM places WHERE agent_id = $1)";
     let row = conn.first((sql, args![agent_id])).await?;
     row.map_or(Ok((0, 0)), |row| Ok((row.int(0)?, row.int(1)?)))
+}
+
+async fn count_waiting(conn: &mut Conn, agent_id: &str) -> Result<i64> {
+    let sql = "SELECT COUNT(*) FROM executions WHERE state = 'idle' AND agent_id = $1 AND session_id IS NULL";
+    conn.first((sql, args![agent_id])).await?.map_or(Ok(0), |row| row.int(0))
 }
 
 /// The agents for which something waits that may run now, in the order of their ids.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::UserId;
 use model::execution::{Outcome, Standing, State};
 use serde_json::{Value, json};
-use store::a2a::{Filter, Run, contexts, messages, runs, submit, task, tasks, withdraw};
+use store::a2a::{Filter, Run, contexts, messages, runs, submit_to, task, tasks, withdraw};
 use store::executions::{Kind, Left, New, OfTask, SAID};
 use store::housekeeping::{Removed, Retention, sweep};
 use store::{Error, data};
@@ -47,7 +47,7 @@ pub(crate) fn next(bench: &Bench, owner: UserId, of: &OfTask, text: &str) -> New
 
 pub(crate) async fn sent(bench: &Bench, new: New) -> store::Result<OfTask> {
     let of = new.task.clone().unwrap();
-    write!(bench, tx => submit(tx, &new))?;
+    write!(bench, tx => submit_to(tx, &new, None))?;
     Ok(of)
 }
 

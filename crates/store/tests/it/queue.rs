@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use model::execution::{Category, Execution, FollowUp, State, Status};
 use store::executions::{
     Claimed, Kind, Left, New, Stored, Whose, abandoned, agents_waiting, cancel, cancelled, claim, counts, events,
-    followed_up, give_back, queue_again, recover, save, size_of_output, to_follow_up, too_late,
+    followed_up, give_back, queue_again, recover, save, size_of_output, submit_to, to_follow_up, too_late,
 };
 use store::{Durability, Error, Store, nodes};
 use uuid::Uuid;
@@ -17,6 +17,7 @@ use crate::{Bench, on_both, write};
 
 on_both!(
     in_their_order,
+    begun_as_it_comes,
     no_deeper_than_allowed,
     depth_holds_against_many,
     one_run_a_place,
@@ -79,6 +80,44 @@ async fn in_their_order(bench: Bench) {
     assert_eq!(waiting(&bench).await, ["a"]);
     bench.finish(&first[0], Left::default()).await;
     assert_eq!(ids(&bench.claim(node, "a", 3, 9).await), queued[3..4]);
+}
+
+async fn begun_as_it_comes(bench: Bench) {
+    // SUP-4
+    let submit = async |new: New, node: Uuid| write!(bench, tx => submit_to(tx, &new, Some(node)));
+    let stranger = Uuid::now_v7();
+    let one = bench.run(bench.alice, "a");
+    assert!(submit(one, stranger).await.unwrap().is_none(), "nobody knows that node");
+    let node = bench.node().await;
+    let two = bench.run(bench.alice, "a");
+    assert!(submit(two, node).await.unwrap().is_none(), "another one waits");
+    let first = bench.claim(node, "a", 1, 1).await.remove(0);
+    bench.finish(&first, Left::default()).await;
+    let second = bench.claim(node, "a", 1, 1).await.remove(0);
+    let mut three = bench.run(bench.alice, "a");
+    three.depth = 0;
+    assert!(matches!(submit(three, node).await, Err(Error::QueueFull { waiting: 0, depth: 0 })), "its place is taken");
+    bench.finish(&second, Left::default()).await;
+
+    // Nothing waits, and there is a place.
+    let mut new = bench.run(bench.bob, "a");
+    (new.spool, new.depth) = (Some("here".to_owned()), 0);
+    let begun = submit(new.clone(), node).await.unwrap().unwrap();
+    // As the tables have it.
+    let stored = bench.execution(new.execution.id).await;
+    assert_eq!(begun.stored.execution, stored);
+    assert_eq!((stored.state, stored.previous_state), (State::Starting, Some(State::Idle)));
+    legal(&stored);
+    assert_eq!((begun.stored.owner, begun.stored.request.as_deref()), (bench.bob, None), "its request is in the spool");
+    let mut reader = bench.store.reader().await.unwrap();
+    let told = events(&mut reader, stored.id, 0, 10).await.unwrap();
+    let told: Vec<_> = told.iter().map(|event| (event.seq, event.text.as_str())).collect();
+    assert_eq!(told, [(1, "idle"), (begun.seq, "starting")]);
+    assert_eq!(counts(&mut reader, "a").await.unwrap(), (0, 1));
+    drop(reader);
+    assert!(bench.claim(node, "a", 1, 1).await.is_empty());
+    legal(&bench.finish(&begun, Left::default()).await);
+    assert_eq!(counts(&mut bench.store.reader().await.unwrap(), "a").await.unwrap(), (0, 0));
 }
 
 async fn no_deeper_than_allowed(bench: Bench) {

@@ -19,7 +19,7 @@ use crate::streams::Name;
 /// So much is looked through in one go.
 pub(super) const BURST: usize = 2 << 20;
 const PIPE: usize = 1 << 20;
-const REST: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_millis(2);
 /// Whoever needs longer for a burst is no burden.
 const FAST: Duration = Duration::from_millis(16);
 /// As far back as there is: the processors are theirs when nobody else wants them.

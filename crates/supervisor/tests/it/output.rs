@@ -5,10 +5,10 @@ use std::time::Duration;
 use model::execution::{State, Status};
 use serde_json::json;
 use store::executions::{Kind, Whose};
-use supervisor::{Supervisor, Told};
+use supervisor::{Account, Supervisor, Told};
 use uuid::Uuid;
 
-use crate::bench::{Bench, doubled, script, succeeded, until};
+use crate::bench::{Bench, asking, doubled, script, succeeded, until};
 
 /// Everything a follower hears of stdout, with gaps as they are told.
 enum Heard {
@@ -44,6 +44,62 @@ fn as_text(heard: Vec<Heard>) -> String {
 fn number(line: &str) -> u64 {
     assert_eq!(line.len(), 100, "{line:?}");
     line[..12].trim().parse().unwrap()
+}
+
+/// Waits for a run where it is carried out.
+async fn account_of(bench: &Bench, agent: &str) -> (Uuid, Option<Account>) {
+    let (new, supervisor) = (bench.prepare(agent, asking("")).unwrap(), bench.supervisor.clone());
+    let id = new.execution.id;
+    let put = bench.store().write(move |conn| Box::pin(async move { supervisor.submit(conn, &new).await }));
+    bench.supervisor.begin_all(put.await.unwrap());
+    (id, bench.supervisor.while_at_work(id).await)
+}
+
+// SUP-10
+#[tokio::test]
+async fn what_is_known_where_it_ran_is_what_stands_in_the_tables() {
+    let agents = json!([
+        script("short", "printf 'a\\0b'; printf oh >&2; exit 3", json!({})),
+        script("long", "head -c 900000 /dev/zero | tr '\\0' x", json!({"max_output_size": 100_000})),
+        script("slow", "echo one; sleep 0.5; echo two", json!({})),
+    ]);
+    let bench = Bench::new(agents).await;
+    for agent in ["short", "long"] {
+        // Where the machine is slow something may have been written before its end.
+        let mut tries = 0;
+        let (id, account) = loop {
+            if let (id, Some(account)) = account_of(&bench, agent).await {
+                break (id, account);
+            }
+            tries += 1;
+            assert!(tries < 50, "nothing is known of {agent}");
+        };
+        let (mut told, mut kept) = (account.execution().clone(), bench.get(id).await);
+        // Fractions are rounded on their way.
+        (told.resource_usage, kept.resource_usage) = (None, None);
+        assert_eq!(told, kept);
+        let events: Vec<_> = account.events().cloned().collect();
+        assert_eq!(events, bench.events(id).await);
+        assert_eq!(bench.result(id).await.truncated, agent == "long");
+        assert_eq!(account.is_truncated(), agent == "long");
+        let mut known = bench.supervisor.follow(Whose::Everyones, id, 0);
+        known.knows_all(&account);
+        let mut read = bench.supervisor.follow(Whose::Everyones, id, 0);
+        while let Some(told) = read.next().await.unwrap() {
+            let same = match (known.next().await.unwrap(), told) {
+                (Some(Told::Event(known)), Told::Event(told)) => known == told,
+                (Some(Told::Usage(_)), Told::Usage(_)) => true,
+                (Some(Told::End(known)), Told::End(told)) => known.id == told.id,
+                _ => false,
+            };
+            assert!(same, "they tell something else");
+        }
+        assert!(known.next().await.unwrap().is_none());
+    }
+    let (id, unknown) = account_of(&bench, "slow").await;
+    assert!(unknown.is_none(), "its beginning was written before");
+    assert_eq!(succeeded(&bench.result(id).await), "one\ntwo\n");
+    bench.stop().await;
 }
 
 // SUP-10

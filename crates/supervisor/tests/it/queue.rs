@@ -43,8 +43,7 @@ async fn what_may_run_is_taken_by_whoever_asks_for_it() {
         let id = new.execution.id;
         let write = bench.store().write(move |conn| {
             Box::pin(async move {
-                store::executions::submit(conn, &new).await?;
-                let taken = supervisor.take(conn, "alone").await?;
+                let taken = supervisor.submit(conn, &new).await?;
                 if commit { Ok(taken) } else { Err(Error::NotFound) }
             })
         });

@@ -71,12 +71,7 @@ async fn put(app: &App, new: New) -> store::Result<()> {
     let (supervisor, agent) = (app.supervisor(), new.execution.agent_id.clone());
     let spooled = new.spool.is_some().then(|| new.clone());
     let worker = supervisor.clone();
-    let written = app.store().write(move |conn| {
-        Box::pin(async move {
-            store::executions::submit(conn, &new).await?;
-            worker.take(conn, &new.execution.agent_id).await
-        })
-    });
+    let written = app.store().write(move |conn| Box::pin(async move { worker.submit(conn, &new).await }));
     match written.await {
         Ok(taken) if taken.is_empty() => supervisor.wake(&agent),
         Ok(taken) => supervisor.begin_all(taken),

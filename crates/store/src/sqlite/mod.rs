@@ -1,23 +1,23 @@
 //! SQLite: one file, one writer, several readers.
 //!
-//! All writes go through one thread that puts whatever is waiting, or comes while that is carried out, into one transaction
-//! (group commit) and answers only after the commit is on disk. A job that fails takes nothing of the others with it: the first of a transaction is the
-//! whole of it and can be rolled back as such, each one after it has a savepoint, which costs a copy of every page it changes.
+//! All writes go through one [`writer`]. What it has committed can be read a moment before it is on disk and answered.
 
-use std::panic::AssertUnwindSafe;
+mod writer;
+
+use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::executor::block_on;
-use futures::future::BoxFuture;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use self::writer::{Flush, Writer};
+pub(crate) use self::writer::{Job, Verdict};
 use crate::conn::{Conn, Inner};
 use crate::{Durability, Error, Result, migrations};
 
@@ -25,7 +25,8 @@ const READERS: usize = 4;
 const BUSY_PATIENCE: Duration = Duration::from_secs(10);
 /// More statements than the store has.
 const STATEMENTS: usize = 128;
-const MAX_GROUP: usize = 256;
+/// Pages in the log before they are written into the file: most are changed again and again, and are written once then.
+const LOG: i64 = 4000;
 /// Jobs that may wait for the writer before callers wait to hand theirs in.
 const QUEUE: usize = 4096;
 
@@ -37,38 +38,32 @@ pub(crate) struct Sqlite {
     readers: Arc<Readers>,
 }
 
-/// Does its work inside the transaction and says what to do once it is known whether that was committed.
-pub(crate) type Job = Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Verdict> + Send>;
-
-pub(crate) struct Verdict {
-    pub(crate) keep: bool,
-    pub(crate) answer: Box<dyn FnOnce(Result<()>) + Send>,
-}
-
 impl Sqlite {
     /// Opens the file, creating it if it is not there, and brings its schema up to date.
     pub(crate) async fn open(path: &Path, durability: Durability) -> Result<Self> {
         let connection = connect(path, OpenFlags::default())?;
         connection.pragma_update(None, "journal_mode", "wal")?;
-        let synchronous = match durability {
-            Durability::Full => "full",
-            Durability::Normal => "normal",
+        // The log is brought to disk before it is written into the file; before that the writer sees to it.
+        connection.pragma_update(None, "synchronous", "normal")?;
+        connection.pragma_update(None, "wal_autocheckpoint", LOG)?;
+        let mut conn = Conn::new(Inner::Sqlite(connection));
+        migrations::sqlite(&mut conn).await?;
+        let flush = match durability {
+            Durability::Full => Some(flush(path)?),
+            Durability::Normal => None,
         };
-        connection.pragma_update(None, "synchronous", synchronous)?;
-        let mut writer = Conn::new(Inner::Sqlite(connection));
-        migrations::sqlite(&mut writer).await?;
         let readers =
             Readers { path: path.to_owned(), idle: Mutex::default(), places: Arc::new(Semaphore::new(READERS)) };
         let (jobs, queue) = mpsc::channel(QUEUE);
         let failing = Arc::new(AtomicBool::new(false));
-        let (failed, runtime) = (failing.clone(), Handle::current());
-        let thread = std::thread::Builder::new().name("sqlite-writer".to_owned());
+        let writer = Writer::new(conn, queue, failing.clone(), flush).map_err(file(path))?;
+        let (thread, runtime) = (std::thread::Builder::new().name("sqlite-writer".to_owned()), Handle::current());
         let started = thread.spawn(move || {
             // For the job that reads a file.
             let _runtime = runtime.enter();
-            write_all(writer, queue, &failed);
+            writer.run();
         });
-        started.map_err(|source| Error::File { path: path.to_owned(), source })?;
+        started.map_err(file(path))?;
         Ok(Self { jobs, failing, readers: Arc::new(readers) })
     }
 
@@ -103,6 +98,19 @@ impl Sqlite {
     pub(crate) fn waiting(&self) -> usize {
         self.jobs.max_capacity() - self.jobs.capacity()
     }
+}
+
+/// Brings the log of this file to disk. The log is there as long as somebody has the file open.
+fn flush(path: &Path) -> Result<Flush> {
+    let mut log = OsString::from(path);
+    log.push("-wal");
+    let log = File::open(Path::new(&log)).map_err(file(path))?;
+    Ok(Arc::new(move || log.sync_data()))
+}
+
+fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Error + use<> {
+    let path = path.to_owned();
+    move |source| Error::File { path, source }
 }
 
 /// Connections to read with.
@@ -149,66 +157,4 @@ impl Drop for Reader {
         let mut idle = self.home.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.extend(self.connection.take());
     }
-}
-
-/// The writer: ends when every handle to the store is gone and the queue is empty.
-fn write_all(mut conn: Conn, mut queue: mpsc::Receiver<Job>, failing: &AtomicBool) {
-    let mut group = Vec::with_capacity(MAX_GROUP);
-    while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-        let committed = block_on(write_group(&mut conn, &mut group, &mut queue));
-        failing.store(!committed, Ordering::Relaxed);
-    }
-}
-
-/// Whether the group was committed.
-async fn write_group(conn: &mut Conn, group: &mut Vec<Job>, queue: &mut mpsc::Receiver<Job>) -> bool {
-    let mut answers = Vec::with_capacity(group.len());
-    let mut room = MAX_GROUP - group.len();
-    // Whoever comes meanwhile comes along: the disk is what everyone waits for.
-    let mut come_along = || {
-        room = room.checked_sub(1)?;
-        queue.try_recv().ok()
-    };
-    let mut failed = conn.mark(&["BEGIN IMMEDIATE"]).err();
-    // Whether nothing is in the transaction that must be kept.
-    let mut fresh = true;
-    let mut waiting = group.drain(..);
-    while let Some(job) = waiting.next().or_else(|| if failed.is_none() { come_along() } else { None }) {
-        if failed.is_none() && !fresh {
-            failed = conn.mark(&["SAVEPOINT job"]).err();
-        }
-        if failed.is_some() {
-            // Dropping the job tells its caller that the store is unavailable.
-            continue;
-        }
-        // A panic in one job must not end the writer that all others depend on.
-        let verdict = AssertUnwindSafe(job(conn)).catch_unwind().await;
-        let keep = verdict.as_ref().is_ok_and(|verdict| verdict.keep);
-        if let Ok(verdict) = verdict {
-            answers.push(verdict.answer);
-        }
-        let next: &[_] = match (fresh, keep) {
-            (true, true) => &[],
-            (true, false) => &["ROLLBACK", "BEGIN IMMEDIATE"],
-            (false, true) => &["RELEASE job"],
-            (false, false) => &["ROLLBACK TO job", "RELEASE job"],
-        };
-        failed = conn.mark(next).err();
-        fresh &= !keep;
-    }
-    if failed.is_none() {
-        failed = conn.mark(&["COMMIT"]).err();
-    }
-    if let Some(error) = &failed {
-        tracing::error!(error = %error, "a group of writes was not committed");
-        // Leaves no transaction open; fails, harmlessly, where the failure has already ended it.
-        let _ = conn.mark(&["ROLLBACK"]);
-    }
-    for answer in answers {
-        answer(match &failed {
-            None => Ok(()),
-            Some(error) => Err(Error::Unavailable(error.to_string())),
-        });
-    }
-    failed.is_none()
 }

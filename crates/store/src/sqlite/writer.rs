@@ -1,0 +1,241 @@
+//! The one thread that writes.
+//!
+//! It puts whatever waits into one transaction (group commit) and answers when that is on disk. While one group is
+//! brought there, by a thread of its own, the next one is carried out already, and takes along whoever comes meanwhile; it
+//! is committed when the one before it is safe. So there is never more than one group of which nobody knows whether it is
+//! kept. A job that fails takes nothing of the others with it: the first of a transaction is the whole of it and can be
+//! rolled back as such, each one after it has a savepoint, which costs a copy of every page it changes.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::FutureExt;
+use futures::executor::block_on;
+use futures::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::conn::Conn;
+use crate::{Error, Once, Result};
+
+const MAX_GROUP: usize = 256;
+
+/// Does its work inside the transaction and says what to do once it is known whether that was committed.
+pub(crate) type Job = Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Verdict> + Send>;
+
+pub(crate) struct Verdict {
+    pub(crate) keep: bool,
+    pub(crate) once: Once,
+    pub(crate) answer: Box<dyn FnOnce(Result<()>) + Send>,
+}
+
+/// Returns when everything that was committed is on disk.
+pub(super) type Flush = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+pub(super) struct Writer {
+    conn: Conn,
+    queue: mpsc::Receiver<Job>,
+    /// Whether the last group could not be written.
+    failing: Arc<AtomicBool>,
+    /// None where nobody waits for it.
+    disk: Option<Disk>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        conn: Conn,
+        queue: mpsc::Receiver<Job>,
+        failing: Arc<AtomicBool>,
+        flush: Option<Flush>,
+    ) -> io::Result<Self> {
+        let disk = flush.map(|flush| Disk::new(flush, failing.clone())).transpose()?;
+        Ok(Self { conn, queue, failing, disk })
+    }
+
+    /// Ends when every handle to the store is gone and the queue is empty.
+    pub(super) fn run(mut self) {
+        while let Some(first) = self.queue.blocking_recv() {
+            block_on(self.write_group(first));
+        }
+    }
+
+    async fn write_group(&mut self, first: Job) {
+        let mut verdicts = Vec::new();
+        let before = self.conn.total_changes();
+        let mut failed = self.begin().await.err();
+        // Whether nothing is in the transaction that must be kept.
+        let mut fresh = true;
+        let (mut next, mut last_call) = (Some(first), None);
+        while let Some(job) = next {
+            match failed {
+                None => failed = self.carry_out(job, &mut fresh, &mut verdicts).await.err(),
+                // Whoever waits is told that the store is unavailable, by dropping the job.
+                Some(_) => last_call = last_call.or(Some(self.queue.len())),
+            }
+            next = if verdicts.len() < MAX_GROUP { self.next(&mut last_call).await } else { None };
+        }
+        if let (None, Some(disk)) = (&failed, &mut self.disk) {
+            failed = disk.settled().await.err();
+        }
+        match failed.or_else(|| self.conn.mark(&["COMMIT"]).err()) {
+            None if self.conn.total_changes() == before => self.pass_on(verdicts),
+            None => self.keep(verdicts),
+            Some(error) => {
+                tracing::error!(error = %error, "a group of writes was not committed");
+                // Leaves no transaction open; fails, harmlessly, where the failure has already ended it.
+                let _ = self.conn.mark(&["ROLLBACK"]);
+                self.failing.store(true, Ordering::Relaxed);
+                answer(verdicts, Some(&error.to_string()));
+            }
+        }
+    }
+
+    async fn begin(&mut self) -> Result<()> {
+        if let Some(disk) = &mut self.disk
+            && disk.is_torn
+        {
+            // A page that did not get to the disk may be taken for written from then on. What stands in the log is
+            // written into the file instead, and the log begins anew.
+            let done = self.conn.first(("PRAGMA wal_checkpoint(TRUNCATE)", [])).await?;
+            if done.map_or(Ok(1), |row| row.int(0))? != 0 {
+                return Err(Error::Unavailable("what was not brought to disk is still read by others".to_owned()));
+            }
+            disk.is_torn = false;
+        }
+        self.conn.mark(&["BEGIN IMMEDIATE"])
+    }
+
+    /// An error is one of the whole group.
+    async fn carry_out(&mut self, job: Job, fresh: &mut bool, verdicts: &mut Vec<Verdict>) -> Result<()> {
+        if !*fresh {
+            self.conn.mark(&["SAVEPOINT job"])?;
+        }
+        // A panic in one job must not end the writer that all others depend on.
+        let verdict = AssertUnwindSafe(job(&mut self.conn)).catch_unwind().await;
+        let keep = verdict.as_ref().is_ok_and(|verdict| verdict.keep);
+        if let Ok(verdict) = verdict {
+            verdicts.push(verdict);
+        }
+        let next: &[_] = match (*fresh, keep) {
+            (true, true) => &[],
+            (true, false) => &["ROLLBACK", "BEGIN IMMEDIATE"],
+            (false, true) => &["RELEASE job"],
+            (false, false) => &["ROLLBACK TO job", "RELEASE job"],
+        };
+        *fresh &= !keep;
+        self.conn.mark(next)
+    }
+
+    /// Whoever comes while the disk is busy with the group before; then those who are there already, and no more.
+    async fn next(&mut self, last_call: &mut Option<usize>) -> Option<Job> {
+        if let Some(disk) = self.disk.as_mut().filter(|disk| last_call.is_none() && disk.under_way.is_some()) {
+            tokio::select! {
+                biased;
+                _ = disk.settled() => {}
+                job = self.queue.recv() => return job,
+            }
+        }
+        let left = last_call.get_or_insert_with(|| self.queue.len());
+        *left = left.checked_sub(1)?;
+        self.queue.try_recv().ok()
+    }
+
+    /// There is nothing to bring to the disk, or nobody wants that.
+    fn pass_on(&self, verdicts: Vec<Verdict>) {
+        self.failing.store(false, Ordering::Relaxed);
+        answer(verdicts, None);
+    }
+
+    /// Answers a group that was committed, those who want it once it is on disk.
+    fn keep(&mut self, verdicts: Vec<Verdict>) {
+        let Some(disk) = &mut self.disk else { return self.pass_on(verdicts) };
+        let (now, then): (Vec<_>, Vec<_>) = verdicts.into_iter().partition(|verdict| verdict.once == Once::Committed);
+        answer(now, None);
+        // Nobody gains by a second thread where one waits alone.
+        match then.len() == 1 && self.queue.is_empty() {
+            true => disk.bring(then),
+            false => disk.hand_over(then),
+        }
+    }
+}
+
+/// Brings what was committed to the disk, and answers then.
+struct Disk {
+    flush: Flush,
+    failing: Arc<AtomicBool>,
+    groups: std::sync::mpsc::Sender<Group>,
+    /// Tells whether the last group is safe, where that is not known yet.
+    under_way: Option<oneshot::Receiver<bool>>,
+    /// Something that was committed did not get there.
+    is_torn: bool,
+}
+
+struct Group {
+    verdicts: Vec<Verdict>,
+    is_safe: oneshot::Sender<bool>,
+}
+
+impl Disk {
+    fn new(flush: Flush, failing: Arc<AtomicBool>) -> io::Result<Self> {
+        let (groups, received) = std::sync::mpsc::channel::<Group>();
+        let (flushing, failed) = (flush.clone(), failing.clone());
+        std::thread::Builder::new().name("sqlite-disk".to_owned()).spawn(move || {
+            for Group { verdicts, is_safe } in received {
+                let flushed = flushing();
+                // The writer first: it has the next group ready.
+                let _ = is_safe.send(flushed.is_ok());
+                answer_flushed(verdicts, flushed, &failed);
+            }
+        })?;
+        Ok(Self { flush, failing, groups, under_way: None, is_torn: false })
+    }
+
+    /// In the background.
+    fn hand_over(&mut self, verdicts: Vec<Verdict>) {
+        let (is_safe, under_way) = oneshot::channel();
+        // A group that nobody takes is dropped, and its callers are told so.
+        let _ = self.groups.send(Group { verdicts, is_safe });
+        self.under_way = Some(under_way);
+    }
+
+    /// On this thread.
+    fn bring(&mut self, verdicts: Vec<Verdict>) {
+        let flushed = (self.flush)();
+        self.is_torn = flushed.is_err();
+        answer_flushed(verdicts, flushed, &self.failing);
+    }
+
+    /// Once it is known what became of the last group: nothing may be committed behind one that was lost.
+    async fn settled(&mut self) -> Result<()> {
+        if let Some(under_way) = &mut self.under_way {
+            self.is_torn = !under_way.await.unwrap_or(false);
+            self.under_way = None;
+        }
+        match self.is_torn {
+            true => Err(Error::Unavailable("what was written before was not brought to disk".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+fn answer_flushed(verdicts: Vec<Verdict>, flushed: io::Result<()>, failing: &AtomicBool) {
+    failing.store(flushed.is_err(), Ordering::Relaxed);
+    let why = flushed.err().map(|error| format!("not brought to disk: {error}"));
+    if let Some(why) = &why {
+        tracing::error!(error = why, "a group of writes may be lost");
+    }
+    answer(verdicts, why.as_deref());
+}
+
+fn answer(verdicts: Vec<Verdict>, failed: Option<&str>) {
+    for verdict in verdicts {
+        (verdict.answer)(match failed {
+            None => Ok(()),
+            Some(why) => Err(Error::Unavailable(why.to_owned())),
+        });
+    }
+}
