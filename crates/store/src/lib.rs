@@ -92,6 +92,7 @@ pub struct Store {
 
 const SNAPSHOTS: usize = 2;
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection that sees the database as it was when it was taken.
 #[derive(Debug)]
@@ -212,7 +213,9 @@ impl Store {
         if let Db::Sqlite(sqlite) = &self.db
             && sqlite.is_failing()
         {
-            self.write(|conn| Box::pin(tokens::probe(conn))).await?;
+            let probe = self.write(|conn| Box::pin(tokens::probe(conn)));
+            let probed = tokio::time::timeout(PROBE_PATIENCE, probe).await;
+            probed.map_err(|_| Error::Unavailable("the disk takes nothing".to_owned()))??;
         }
         self.reader().await?.first(("SELECT 1", [])).await.map(drop)
     }

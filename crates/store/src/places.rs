@@ -7,17 +7,21 @@ use uuid::Uuid;
 use crate::Result;
 use crate::conn::{Conn, args};
 
-/// How many places may be taken now, and their numbers, lowest first. After a change of the configuration more may be
-/// taken than there are: then none is free until so many were given back.
+/// How many places may be taken now, and their numbers, lowest first.
 pub(crate) async fn free(
     conn: &mut Conn,
     agent_id: &str,
     places: i64,
 ) -> Result<(usize, impl Iterator<Item = i64> + Send + use<>)> {
     let taken = conn.all(("SELECT slot FROM places WHERE agent_id = $1", args![agent_id])).await?;
-    let taken = taken.iter().map(|row| row.int(0)).collect::<Result<HashSet<_>>>()?;
+    Ok(besides(taken.iter().map(|row| row.int(0)).collect::<Result<_>>()?, places))
+}
+
+/// The same where it is known which are taken. After a change of the configuration more may be taken than there are: then
+/// none is free until so many were given back.
+pub(crate) fn besides(taken: HashSet<i64>, places: i64) -> (usize, impl Iterator<Item = i64> + Send + use<>) {
     let room = usize::try_from(places).unwrap_or_default().saturating_sub(taken.len());
-    Ok((room, (0..places).filter(move |slot| !taken.contains(slot)).take(room)))
+    (room, (0..places).filter(move |slot| !taken.contains(slot)).take(room))
 }
 
 /// Takes the first of `free` that nobody else has taken meanwhile.

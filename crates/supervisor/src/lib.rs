@@ -116,6 +116,8 @@ struct Inner {
     /// This node runs nothing; others do.
     resting: AtomicBool,
     at_work: Mutex<HashMap<Uuid, Desk>>,
+    /// How many more will be in a moment.
+    reserved: Mutex<usize>,
     /// Something of theirs is not written yet.
     dirty: Arc<Notify>,
     /// An execution has ended.
@@ -180,6 +182,7 @@ impl Supervisor {
             draining: AtomicBool::new(false),
             resting: AtomicBool::new(false),
             at_work: Mutex::default(),
+            reserved: Mutex::default(),
             dirty: Arc::default(),
             ended: Notify::new(),
             counts: Default::default(),

@@ -28,7 +28,7 @@ const RENEWAL: Duration = Duration::from_secs(5);
 /// A guardian ends its agents so long before others may take them for dead.
 const MARGIN: Duration = Duration::from_secs(5);
 /// Claimed for one agent at once.
-const AT_ONCE: i64 = 32;
+const AT_ONCE: usize = 32;
 /// How often files of executions that are no more are looked for.
 const TIDY: Duration = Duration::from_secs(60 * 60);
 /// Rows looked after in one transaction.
@@ -42,11 +42,32 @@ pub(crate) trait Guard: Send + Sync {
 /// What was taken from a queue.
 #[derive(Default)]
 #[must_use = "nobody else begins it while this node lives"]
-pub struct Taken(Vec<(Claimed, Entry)>);
+pub struct Taken(Vec<(Claimed, Entry)>, Option<Room>);
 
 impl Taken {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+/// Room on this node for what is taken and not at work yet: others who take something meanwhile leave it alone.
+struct Room {
+    of: Supervisor,
+    count: usize,
+}
+
+impl Room {
+    /// For so many it was needed.
+    fn shrink(&mut self, needed: usize) {
+        let spare = self.count.saturating_sub(needed);
+        *lock(&self.of.0.reserved) -= spare;
+        self.count -= spare;
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.shrink(0);
     }
 }
 
@@ -222,11 +243,14 @@ impl Supervisor {
     /// called when that is committed; where nothing was taken, [`Supervisor::wake`].
     pub async fn submit(&self, conn: &mut store::Conn, new: &New) -> store::Result<Taken> {
         let entry = self.may_take(&new.execution.agent_id);
-        let node = entry.as_ref().map(|_| self.0.node);
-        let claimed = store::a2a::submit_to(conn, new, node).await?;
+        let room = entry.as_ref().map(|_| self.reserve(1)).filter(|room| room.count > 0);
+        let claimed = store::a2a::submit_to(conn, new, room.as_ref().map(|_| self.0.node)).await?;
         match (claimed, entry) {
-            (Some(claimed), Some(entry)) => Ok(Taken(vec![(claimed, entry)])),
-            (None, Some(entry)) if new.execution.session_id.is_none() => self.take_with(conn, entry).await,
+            (Some(claimed), Some(entry)) => Ok(Taken(vec![(claimed, entry)], room)),
+            (None, Some(entry)) if new.execution.session_id.is_none() => {
+                drop(room);
+                self.take_with(conn, entry).await
+            }
             _ => Ok(Taken::default()),
         }
     }
@@ -244,18 +268,22 @@ impl Supervisor {
     fn may_take(&self, agent_id: &str) -> Option<Entry> {
         let may = self.takes_from(agent_id) && !self.0.stopping.is_cancelled();
         let entry = self.registry().get(agent_id).filter(|entry| may && entry.agent.enabled);
-        entry.filter(|_| self.is_admitted(0) && self.room() > 0)
+        entry.filter(|_| self.is_admitted(0))
     }
 
     async fn take_with(&self, conn: &mut store::Conn, entry: Entry) -> store::Result<Taken> {
+        let mut room = self.reserve(AT_ONCE);
+        let limit = i64::try_from(room.count).unwrap_or(i64::MAX);
         let (spool, places, now) = (self.spool_name(), i64::from(entry.agent.places()), self.0.clock.now());
-        let claimed = claim(conn, self.0.node, &spool, &entry.agent.id, places, self.room().min(AT_ONCE), now).await?;
-        Ok(Taken(claimed.into_iter().map(|claimed| (claimed, entry.clone())).collect()))
+        let claimed = claim(conn, self.0.node, &spool, &entry.agent.id, places, limit, now).await?;
+        room.shrink(claimed.len());
+        Ok(Taken(claimed.into_iter().map(|claimed| (claimed, entry.clone())).collect(), Some(room)))
     }
 
     /// Carries out what was taken.
     pub fn begin_all(&self, taken: Taken) {
-        for (claimed, entry) in taken.0 {
+        let Taken(claimed, _room) = taken;
+        for (claimed, entry) in claimed {
             self.begin(claimed, entry);
         }
     }
@@ -299,10 +327,14 @@ impl Supervisor {
         admitted
     }
 
-    /// How many more may run on this node.
-    fn room(&self) -> i64 {
+    /// Room for as many more as may run on this node, at most `wanted`.
+    fn reserve(&self, wanted: usize) -> Room {
         let most = lock(&self.0.admission).max_running;
-        most.map_or(i64::MAX, |most| i64::try_from(most.saturating_sub(self.running())).unwrap_or(i64::MAX))
+        let mut reserved = lock(&self.0.reserved);
+        let free = most.map_or(usize::MAX, |most| most.saturating_sub(self.running() + *reserved));
+        let count = free.min(wanted);
+        *reserved += count;
+        Room { of: self.clone(), count }
     }
 
     async fn write_reports(self) {

@@ -98,6 +98,8 @@ pub(crate) async fn submit(app: &App, caller: &Caller, request: SendMessageReque
         }
         error.inside("taskPushNotificationConfig").inside("configuration")
     })?;
+    // Those who follow the task hear of its next run at once.
+    let once = if asked.is_some() { Once::OnDisk } else { once };
     // Whoever asked may go away meanwhile: what was written is begun all the same.
     let (app, caller) = (app.clone(), caller.clone());
     let putting = async move {

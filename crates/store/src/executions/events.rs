@@ -47,10 +47,11 @@ pub struct Event {
 }
 
 /// Adds what happened. To be called in one transaction behind [`save`](super::save), which says whether the execution is
-/// still the caller's and keeps it so.
+/// still the caller's and keeps it so. What is there already is left alone: whoever does not know whether a transaction was
+/// committed writes the same again.
 pub async fn append(conn: &mut Conn, id: Uuid, events: &[Event]) -> Result<()> {
     let sql = "INSERT INTO execution_events (execution_id, seq, kind, stream, start, at, text) \
-               VALUES ($1, $2, $3, $4, $5, $6, $7)";
+               VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (execution_id, seq) DO NOTHING";
     for event in events {
         let (kind, stream, text) = (event.kind.as_str(), event.stream.as_str(), without_nul(&event.text));
         conn.run((sql, args![id, event.seq, kind, stream, event.start, event.at, text])).await?;

@@ -1,5 +1,7 @@
 //! The queue: submitted, claimed with a place, at work under a fence, ended. Works on everyone's rows, for the supervisor.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use model::UserId;
 use model::execution::{Artifact, Attempt, Category, Execution, FollowUp, Outcome, ResourceUsage, State, Transition};
@@ -83,8 +85,8 @@ pub async fn submit_to(conn: &mut Conn, new: &New, node: Option<Uuid>) -> Result
     let claimed = match execution.session_id {
         None => {
             alone(conn, &execution.agent_id).await?;
-            let waiting = count_waiting(conn, &execution.agent_id).await?;
-            let (room, mut free) = places::free(conn, &execution.agent_id, new.places).await?;
+            let (waiting, taken) = waiting_and_taken(conn, &execution.agent_id).await?;
+            let (room, mut free) = places::besides(taken, new.places);
             not_full(new, waiting, room)?;
             match node.filter(|_| waiting == 0) {
                 Some(node) => claim_new(conn, new, node, &mut free).await?,
@@ -205,9 +207,14 @@ pub async fn counts(conn: &mut Conn, agent_id: &str) -> Result<(i64, i64)> {
     row.map_or(Ok((0, 0)), |row| Ok((row.int(0)?, row.int(1)?)))
 }
 
-async fn count_waiting(conn: &mut Conn, agent_id: &str) -> Result<i64> {
-    let sql = "SELECT COUNT(*) FROM executions WHERE state = 'idle' AND agent_id = $1 AND session_id IS NULL";
-    conn.first((sql, args![agent_id])).await?.map_or(Ok(0), |row| row.int(0))
+/// The same, with the numbers of the places.
+async fn waiting_and_taken(conn: &mut Conn, agent_id: &str) -> Result<(i64, HashSet<i64>)> {
+    let sql = "SELECT (SELECT COUNT(*) FROM executions WHERE state = 'idle' AND agent_id = $1 AND session_id IS NULL), \
+               p.slot FROM (SELECT 1) one LEFT JOIN places p ON p.agent_id = $1";
+    let rows = conn.all((sql, args![agent_id])).await?;
+    let waiting = rows.first().map_or(Ok(0), |row| row.int(0))?;
+    let taken = rows.iter().filter_map(|row| row.maybe_int(1).transpose()).collect::<Result<_>>()?;
+    Ok((waiting, taken))
 }
 
 /// The agents for which something waits that may run now, in the order of their ids.

@@ -100,9 +100,10 @@ impl Sqlite {
     }
 }
 
-/// Brings the log of this file to disk. The log is there as long as somebody has the file open.
+/// Brings the log of this file to disk. The log is there as long as somebody has the file open, beside the file itself
+/// where the path is a link.
 fn flush(path: &Path) -> Result<Flush> {
-    let mut log = OsString::from(path);
+    let mut log = OsString::from(path.canonicalize().map_err(file(path))?);
     log.push("-wal");
     let log = File::open(Path::new(&log)).map_err(file(path))?;
     Ok(Arc::new(move || log.sync_data()))

@@ -3,7 +3,7 @@
 //! It puts whatever waits into one transaction (group commit) and answers when that is on disk. While one group is
 //! brought there, by a thread of its own, the next one is carried out already, and takes along whoever comes meanwhile; it
 //! is committed when the one before it is safe. So there is never more than one group of which nobody knows whether it is
-//! kept. A job that fails takes nothing of the others with it: the first of a transaction is the whole of it and can be
+//! kept, and that one is not answered before somebody does. A job that fails takes nothing of the others with it: the first of a transaction is the whole of it and can be
 //! rolled back as such, each one after it has a savepoint, which costs a copy of every page it changes.
 
 #[cfg(test)]
@@ -13,6 +13,7 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::executor::block_on;
@@ -23,6 +24,8 @@ use crate::conn::Conn;
 use crate::{Error, Once, Result};
 
 const MAX_GROUP: usize = 256;
+/// How long until a disk that is in trouble is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Does its work inside the transaction and says what to do once it is known whether that was committed.
 pub(crate) type Job = Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Verdict> + Send>;
@@ -58,15 +61,30 @@ impl Writer {
 
     /// Ends when every handle to the store is gone and the queue is empty.
     pub(super) fn run(mut self) {
-        while let Some(first) = self.queue.blocking_recv() {
-            block_on(self.write_group(first));
+        block_on(async {
+            while let Some(first) = self.first().await {
+                self.write_group(first).await;
+                self.mend().await;
+            }
+        });
+    }
+
+    /// The first of a group. Meanwhile the one before may turn out to be lost.
+    async fn first(&mut self) -> Option<Job> {
+        if let Some(disk) = self.disk.as_mut().filter(|disk| disk.under_way.is_some()) {
+            tokio::select! {
+                job = self.queue.recv() => return job,
+                _ = disk.settled() => {}
+            }
         }
+        self.mend().await;
+        self.queue.recv().await
     }
 
     async fn write_group(&mut self, first: Job) {
         let mut verdicts = Vec::new();
         let before = self.conn.total_changes();
-        let mut failed = self.begin().await.err();
+        let mut failed = self.conn.mark(&["BEGIN IMMEDIATE"]).err();
         // Whether nothing is in the transaction that must be kept.
         let mut fresh = true;
         let (mut next, mut last_call) = (Some(first), None);
@@ -94,19 +112,24 @@ impl Writer {
         }
     }
 
-    async fn begin(&mut self) -> Result<()> {
-        if let Some(disk) = &mut self.disk
-            && disk.is_torn
-        {
-            // A page that did not get to the disk may be taken for written from then on. What stands in the log is
-            // written into the file instead, and the log begins anew.
-            let done = self.conn.first(("PRAGMA wal_checkpoint(TRUNCATE)", [])).await?;
-            if done.map_or(Ok(1), |row| row.int(0))? != 0 {
-                return Err(Error::Unavailable("what was not brought to disk is still read by others".to_owned()));
-            }
-            disk.is_torn = false;
+    /// What the disk did not take is written another way, and answered then: it was committed and cannot be taken back. A
+    /// page that did not get to the disk may count as written from then on, so that to ask again would prove nothing. What
+    /// stands in the log is written into the file instead, and the log begins anew.
+    async fn mend(&mut self) {
+        let Some(lost) = self.disk.as_mut().and_then(|disk| disk.lost.take()) else { return };
+        while let Err(error) = self.checkpoint().await {
+            tracing::error!(error = %error, "what was committed is not on disk yet");
+            std::thread::sleep(PAUSE);
         }
-        self.conn.mark(&["BEGIN IMMEDIATE"])
+        self.pass_on(lost);
+    }
+
+    async fn checkpoint(&mut self) -> Result<()> {
+        let done = self.conn.first(("PRAGMA wal_checkpoint(TRUNCATE)", [])).await?;
+        match done.map_or(Ok(1), |row| row.int(0))? {
+            0 => Ok(()),
+            _ => Err(Error::Unavailable("others read from the log".to_owned())),
+        }
     }
 
     /// An error is one of the whole group.
@@ -168,67 +191,74 @@ struct Disk {
     flush: Flush,
     failing: Arc<AtomicBool>,
     groups: std::sync::mpsc::Sender<Group>,
-    /// Tells whether the last group is safe, where that is not known yet.
-    under_way: Option<oneshot::Receiver<bool>>,
-    /// Something that was committed did not get there.
-    is_torn: bool,
+    /// Tells whether the last group is safe, where that is not known yet, or gives it back.
+    under_way: Option<oneshot::Receiver<Lost>>,
+    /// What was committed and did not get there.
+    lost: Lost,
 }
 
 struct Group {
     verdicts: Vec<Verdict>,
-    is_safe: oneshot::Sender<bool>,
+    done: oneshot::Sender<Lost>,
 }
+
+type Lost = Option<Vec<Verdict>>;
 
 impl Disk {
     fn new(flush: Flush, failing: Arc<AtomicBool>) -> io::Result<Self> {
         let (groups, received) = std::sync::mpsc::channel::<Group>();
         let (flushing, failed) = (flush.clone(), failing.clone());
         std::thread::Builder::new().name("sqlite-disk".to_owned()).spawn(move || {
-            for Group { verdicts, is_safe } in received {
-                let flushed = flushing();
-                // The writer first: it has the next group ready.
-                let _ = is_safe.send(flushed.is_ok());
-                answer_flushed(verdicts, flushed, &failed);
+            for Group { verdicts, done } in received {
+                match is_flushed(&flushing, &failed) {
+                    true => {
+                        // The writer first: it has the next group ready.
+                        let _ = done.send(None);
+                        answer(verdicts, None);
+                    }
+                    false => drop(done.send(Some(verdicts))),
+                }
             }
         })?;
-        Ok(Self { flush, failing, groups, under_way: None, is_torn: false })
+        Ok(Self { flush, failing, groups, under_way: None, lost: None })
     }
 
     /// In the background.
     fn hand_over(&mut self, verdicts: Vec<Verdict>) {
-        let (is_safe, under_way) = oneshot::channel();
+        let (done, under_way) = oneshot::channel();
         // A group that nobody takes is dropped, and its callers are told so.
-        let _ = self.groups.send(Group { verdicts, is_safe });
+        let _ = self.groups.send(Group { verdicts, done });
         self.under_way = Some(under_way);
     }
 
     /// On this thread.
     fn bring(&mut self, verdicts: Vec<Verdict>) {
-        let flushed = (self.flush)();
-        self.is_torn = flushed.is_err();
-        answer_flushed(verdicts, flushed, &self.failing);
+        match is_flushed(&self.flush, &self.failing) {
+            true => answer(verdicts, None),
+            false => self.lost = Some(verdicts),
+        }
     }
 
     /// Once it is known what became of the last group: nothing may be committed behind one that was lost.
     async fn settled(&mut self) -> Result<()> {
         if let Some(under_way) = &mut self.under_way {
-            self.is_torn = !under_way.await.unwrap_or(false);
+            self.lost = under_way.await.unwrap_or(Some(Vec::new()));
             self.under_way = None;
         }
-        match self.is_torn {
-            true => Err(Error::Unavailable("what was written before was not brought to disk".to_owned())),
-            false => Ok(()),
+        match self.lost {
+            Some(_) => Err(Error::Unavailable("the disk did not take what was written before".to_owned())),
+            None => Ok(()),
         }
     }
 }
 
-fn answer_flushed(verdicts: Vec<Verdict>, flushed: io::Result<()>, failing: &AtomicBool) {
+fn is_flushed(flush: &Flush, failing: &AtomicBool) -> bool {
+    let flushed = flush();
     failing.store(flushed.is_err(), Ordering::Relaxed);
-    let why = flushed.err().map(|error| format!("not brought to disk: {error}"));
-    if let Some(why) = &why {
-        tracing::error!(error = why, "a group of writes may be lost");
+    if let Err(error) = &flushed {
+        tracing::error!(error = %error, "a group of writes was not brought to disk");
     }
-    answer(verdicts, why.as_deref());
+    flushed.is_ok()
 }
 
 fn answer(verdicts: Vec<Verdict>, failed: Option<&str>) {

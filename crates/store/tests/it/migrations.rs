@@ -39,6 +39,20 @@ async fn an_edited_step_is_refused() {
 }
 
 #[tokio::test]
+async fn a_file_may_be_a_link() {
+    let bench = Bench::sqlite().await;
+    let task = bench.add(bench.alice, bench.titled("still here")).await;
+    let Location::Sqlite(path) = &bench.location else { panic!("not SQLite") };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("adjutant.db");
+    std::os::unix::fs::symlink(path, &link).unwrap();
+    let store = Store::open(&Location::Sqlite(link), Durability::Full).await.unwrap();
+    let page = tasks::list(&mut store.reader().await.unwrap(), bench.alice, &Filter::default(), None, 50).await;
+    assert_eq!(page.unwrap().rows, [task]);
+    assert!(!elsewhere.path().join("adjutant.db-wal").exists(), "its log is beside the file itself");
+}
+
+#[tokio::test]
 async fn nodes_may_start_together() {
     let url = testkit::postgres::database().await.unwrap();
     let location = Location::Postgres(url);

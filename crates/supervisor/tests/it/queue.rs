@@ -152,6 +152,38 @@ async fn a_node_runs_no_more_than_it_may() {
 
 // SUP-4
 #[tokio::test]
+async fn what_is_taken_counts_before_it_runs() {
+    let mut setting = Setting::new(json!([script("one", "cat", json!({})), script("other", "cat", json!({}))]));
+    setting.admission = Admission { max_running: Some(3), ..Admission::default() };
+    let bench = setting.work().await;
+    let put = |commit: bool| {
+        let new = |turn: usize| bench.prepare(["one", "other"][turn % 2], asking("hello")).unwrap();
+        let (all, supervisor) = ((0..8).map(new).collect::<Vec<_>>(), bench.supervisor.clone());
+        // One group of the writer: nothing of it runs before all of it is written.
+        bench.store().write(move |conn| {
+            Box::pin(async move {
+                let (ids, mut taken) = (all.iter().map(|new| new.execution.id).collect::<Vec<_>>(), Vec::new());
+                for new in &all {
+                    taken.push(supervisor.submit(conn, new).await?);
+                }
+                if commit { Ok((ids, taken)) } else { Err(Error::NotFound) }
+            })
+        })
+    };
+    // What is not committed takes no room.
+    assert!(put(false).await.is_err());
+    let (ids, taken) = put(true).await.unwrap();
+    assert_eq!(taken.iter().filter(|taken| !taken.is_empty()).count(), 3);
+    taken.into_iter().for_each(|taken| bench.supervisor.begin_all(taken));
+    ["one", "other"].iter().for_each(|agent| bench.supervisor.wake(agent));
+    for id in ids {
+        assert_eq!(succeeded(&bench.result(id).await), "hello");
+    }
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
 async fn an_agent_that_was_removed_ends_what_waits_for_it() {
     let bench = Bench::new(json!([script("alone", "sleep 60", json!({"access_type": "read-write"}))])).await;
     let at_work = bench.ask("alone", "").await;

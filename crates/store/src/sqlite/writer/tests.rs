@@ -101,38 +101,54 @@ fn while_the_disk_is_busy_the_next_group_is_carried_out() {
 }
 
 #[test]
-fn nothing_is_kept_behind_what_was_lost_and_the_log_begins_anew_after_it() {
+fn what_the_disk_did_not_take_is_written_another_way_before_anything_else() {
     let mut bench = Bench::new();
     let ((_, one), (_, two)) = (bench.say("one", Once::OnDisk), bench.say("two", Once::OnDisk));
     bench.start();
     bench.asked.recv().unwrap();
     let (ran, three) = bench.say("three", Once::OnDisk);
     ran.recv().unwrap();
-    bench.disk.send(broken()).unwrap();
-    for lost in [one, two, three] {
-        assert!(matches!(lost.blocking_recv().unwrap(), Err(Error::Unavailable(_))));
-    }
-    assert!(bench.failing.load(Ordering::Relaxed));
-    assert_eq!(bench.all(), ["one", "two"]);
     let before = std::fs::metadata(bench.log()).unwrap().len();
+    bench.disk.send(broken()).unwrap();
+    assert!(matches!(three.blocking_recv().unwrap(), Err(Error::Unavailable(_))), "it can still be taken back");
+    assert!(one.blocking_recv().unwrap().is_ok() && two.blocking_recv().unwrap().is_ok());
+    assert_eq!(bench.all(), ["one", "two"]);
+    assert_eq!((before > 0, std::fs::metadata(bench.log()).unwrap().len()), (true, 0), "it stands in the file");
+    assert!(!bench.failing.load(Ordering::Relaxed));
     let (_, four) = bench.say("four", Once::OnDisk);
     bench.asked.recv().unwrap();
-    assert!(std::fs::metadata(bench.log()).unwrap().len() < before, "what stood in the log stands in the file");
     bench.disk.send(Ok(())).unwrap();
     assert!(four.blocking_recv().unwrap().is_ok());
-    assert!(!bench.failing.load(Ordering::Relaxed));
     assert_eq!(bench.all(), ["one", "two", "four"]);
 }
 
 #[test]
-fn one_who_waits_alone_is_told_that_it_was_lost() {
+fn nobody_is_answered_before_it_is_somewhere() {
+    let mut bench = Bench::new();
+    let ((_, one), (_, mut two)) = (bench.say("one", Once::OnDisk), bench.say("two", Once::OnDisk));
+    // The log cannot be written into the file while somebody reads from it.
+    let reader = Connection::open(bench.dir.path().join("db")).unwrap();
+    bench.start();
+    bench.asked.recv().unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM said").unwrap();
+    bench.disk.send(broken()).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(bench.failing.load(Ordering::Relaxed));
+    assert!(matches!(two.try_recv(), Err(TryRecvError::Empty)));
+    reader.execute_batch("COMMIT").unwrap();
+    assert!(one.blocking_recv().unwrap().is_ok() && two.blocking_recv().unwrap().is_ok());
+    assert!(!bench.failing.load(Ordering::Relaxed));
+}
+
+#[test]
+fn nothing_of_one_who_waits_alone_is_lost_either() {
     let mut bench = Bench::new();
     bench.start();
     let (_, one) = bench.say("one", Once::OnDisk);
     bench.asked.recv().unwrap();
     bench.disk.send(broken()).unwrap();
-    assert!(matches!(one.blocking_recv().unwrap(), Err(Error::Unavailable(_))));
-    assert!(bench.failing.load(Ordering::Relaxed));
+    assert!(one.blocking_recv().unwrap().is_ok());
+    assert_eq!((bench.all(), std::fs::metadata(bench.log()).unwrap().len()), (vec!["one".to_owned()], 0));
 }
 
 #[test]
