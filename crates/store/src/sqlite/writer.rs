@@ -3,8 +3,10 @@
 //! It puts whatever waits into one transaction (group commit) and answers when that is on disk. While one group is
 //! brought there, by a thread of its own, the next one is carried out already, and takes along whoever comes meanwhile; it
 //! is committed when the one before it is safe. So there is never more than one group of which nobody knows whether it is
-//! kept, and that one is not answered before somebody does. A job that fails takes nothing of the others with it: the first of a transaction is the whole of it and can be
-//! rolled back as such, each one after it has a savepoint, which costs a copy of every page it changes.
+//! kept, and that one is not answered before somebody does.
+//!
+//! A job that fails takes nothing of the others with it: the first of a transaction is the whole of it and can be rolled
+//! back as such, each one after it has a savepoint, which costs a copy of every page it changes.
 
 #[cfg(test)]
 mod tests;

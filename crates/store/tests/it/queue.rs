@@ -85,7 +85,7 @@ async fn in_their_order(bench: Bench) {
 async fn begun_as_it_comes(bench: Bench) {
     // SUP-4
     let submit = async |new: New, node: Uuid| write!(bench, tx => submit_to(tx, &new, Some(node)));
-    let stranger = Uuid::now_v7();
+    let stranger = bench.clock.id();
     let one = bench.run(bench.alice, "a");
     assert!(submit(one, stranger).await.unwrap().is_none(), "nobody knows that node");
     let node = bench.node().await;
