@@ -1,5 +1,6 @@
 //! Where a run reports while it is carried out, and hears that it shall end.
 
+mod batch;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +13,11 @@ use model::execution::{Artifact, Execution, Illegal, ResourceUsage, State};
 use model::redact::{Redactor, What};
 use model::said::Said;
 use store::Store;
-use store::executions::{Event, Fence, Kind, Left, SAID};
+use store::executions::{Event, Fence, Kind, SAID};
 use tokio::sync::{Notify, watch};
 
+pub use self::batch::Account;
+pub(crate) use self::batch::Batch;
 use crate::streams::{Name, Streams};
 use crate::wake::Wakes;
 
@@ -72,34 +75,6 @@ struct Notes {
     said: (u64, u64),
     /// What was written when it was claimed, where that and what is not written yet is all there is.
     begun: Option<[Event; 2]>,
-}
-
-/// All that happened to an execution that was carried out in one go, as it stands in the tables.
-#[derive(Clone)]
-pub struct Account {
-    begun: [Event; 2],
-    batch: Arc<Batch>,
-    artifacts: Vec<Artifact>,
-}
-
-impl Account {
-    pub fn execution(&self) -> &Execution {
-        &self.batch.execution
-    }
-
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
-        self.begun.iter().chain(&self.batch.events)
-    }
-
-    /// The files that it left.
-    pub fn artifacts(&self) -> &[Artifact] {
-        &self.artifacts
-    }
-
-    /// Whether not all that it said was kept.
-    pub fn is_truncated(&self) -> bool {
-        self.batch.truncated
-    }
 }
 
 impl Desk {
@@ -365,57 +340,6 @@ impl Desk {
     }
 }
 
-/// Notes on their way to the database.
-pub(crate) struct Batch {
-    pub(crate) execution: Execution,
-    events: Vec<Event>,
-    dropped: Vec<(Name, i64)>,
-    truncated: bool,
-    output_bytes: i64,
-    /// Of its texts.
-    size: usize,
-}
-
-impl Batch {
-    /// Both in one: what the first one wrote and this one replaces is left out.
-    fn behind(mut self, first: &Self) -> Self {
-        // What earlier tries said stays.
-        let earlier = first.events.iter().rposition(is_start).map_or(0, |at| at + 1);
-        let replaced = |event: &Event| {
-            let is = |(stream, from): &(Name, i64)| event.stream == stream.as_str() && event.start >= *from;
-            event.kind != Kind::State && self.dropped.iter().any(is)
-        };
-        let kept = |(at, event): &(usize, &Event)| *at < earlier || !replaced(event);
-        let events: Vec<_> = first.events.iter().enumerate().filter(kept).map(|(_, event)| event.clone()).collect();
-        let dropped = first.dropped.iter().copied();
-        self.events = events.into_iter().chain(std::mem::take(&mut self.events)).collect();
-        self.dropped = dropped.chain(std::mem::take(&mut self.dropped)).collect();
-        self
-    }
-
-    /// `false`: the execution is somebody else's by now, and nothing was written.
-    pub(crate) async fn write(
-        &self,
-        conn: &mut store::Conn,
-        fence: Fence,
-        artifacts: Option<Vec<Artifact>>,
-    ) -> store::Result<bool> {
-        let left = Left {
-            artifacts: artifacts.unwrap_or_default(),
-            truncated: self.truncated,
-            output_bytes: self.output_bytes,
-        };
-        if !store::executions::save(conn, fence, &self.execution, Some(&left)).await? {
-            return Ok(false);
-        }
-        for (stream, from) in &self.dropped {
-            store::executions::drop_from(conn, fence.id, stream.as_str(), *from).await?;
-        }
-        store::executions::append(conn, fence.id, &self.events).await?;
-        Ok(true)
-    }
-}
-
 impl Notes {
     fn new(execution: Execution, seq: i64, max_output: u64, redactor: Redactor) -> Self {
         let state = |seq, state: State, at| Event {
@@ -586,11 +510,6 @@ impl Notes {
 /// As it will stand in the tables.
 fn storable(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
-}
-
-/// The state that a try begins with.
-fn is_start(event: &Event) -> bool {
-    event.kind == Kind::State && event.text == State::Starting.as_str()
 }
 
 /// The longest text of one event.
