@@ -1,6 +1,6 @@
 //! What conversations lose beside a flood: chats at 1 and at 8 connections, in turn with nothing else at work and beside an
-//! agent that writes without end to somebody who follows it. Program, agent and clients share the machine. Prints, judges
-//! nothing.
+//! agent that writes without end to somebody who follows it. Program, agent and clients share the machine. What counts is
+//! the median of what the rounds say: a machine that others share has its moods. Prints, judges nothing.
 //!
 //! `cargo bench -p adjutant --bench flood [-- --seconds 2]`
 
@@ -21,7 +21,7 @@ use testkit::app::Home;
 use load::{Server, chat, connect, quantile};
 
 const CONNECTIONS: [usize; 2] = [1, 8];
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 9;
 const AGENT: &str = r#"
 [[agents]]
 id = "flood"
@@ -39,26 +39,35 @@ async fn main() {
     let server = Server::start(&home);
     chats(&server.address, CONNECTIONS[1], Duration::from_secs(1)).await;
     for connections in CONNECTIONS {
-        let (mut alone, mut beside, mut followed) = (Vec::new(), Vec::new(), 0);
+        let (mut rounds, mut followed) = (Vec::with_capacity(ROUNDS), 0);
         for _ in 0..ROUNDS {
-            alone.extend(chats(&server.address, connections, long).await);
+            let alone = chats(&server.address, connections, long).await;
             let flood = Flood::begin(&server.address).await;
             let before = flood.heard();
-            beside.extend(chats(&server.address, connections, long).await);
+            let beside = chats(&server.address, connections, long).await;
             followed += flood.heard() - before;
             flood.end().await;
+            rounds.push((alone, beside));
         }
-        let whole = long.as_secs_f64() * ROUNDS as f64;
-        let figures = |times: &mut [Duration]| (quantile(times, 0.5).as_secs_f64() * 1e3, times.len() as f64 / whole);
-        let ((quiet, quiet_rate), (loud, loud_rate)) = (figures(&mut alone), figures(&mut beside));
+        let took = |times: &Vec<Duration>| quantile(&mut times.clone(), 0.5).as_secs_f64() * 1e3;
+        let rate = |times: &Vec<Duration>| times.len() as f64 / long.as_secs_f64();
+        let [least, slower, most] = spread(rounds.iter().map(|(alone, beside)| took(beside) / took(alone)));
+        let [_, fewer, _] = spread(rounds.iter().map(|(alone, beside)| rate(beside) / rate(alone)));
+        let [_, quiet, _] = spread(rounds.iter().map(|(alone, _)| took(alone)));
+        let [_, quiet_rate, _] = spread(rounds.iter().map(|(alone, _)| rate(alone)));
         println!(
-            "{connections} at once: p50 {quiet:.2} ms, {quiet_rate:.0}/s alone; p50 {loud:.2} ms ({:.2}), {loud_rate:.0}/s ({:.2}) \
-             beside a flood of which {:.1} MB/s were followed",
-            loud / quiet,
-            loud_rate / quiet_rate,
-            followed as f64 / 1e6 / whole,
+            "{connections} at once: p50 {quiet:.2} ms, {quiet_rate:.0}/s alone; beside a flood p50 {slower:.2} of that ({least:.2} to \
+             {most:.2}), rate {fewer:.2}; {:.1} MB/s of the flood were followed",
+            followed as f64 / 1e6 / long.as_secs_f64() / ROUNDS as f64,
         );
     }
+}
+
+/// The least, the median and the most.
+fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    [values[0], values[values.len() / 2], values[values.len() - 1]]
 }
 
 /// Chats one after the other on so many connections, for so long: how long each took.

@@ -4,6 +4,7 @@ mod batch;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
@@ -42,6 +43,8 @@ struct Inner {
     /// Tells the writer that there is something.
     dirty: Arc<Notify>,
     account: OnceLock<Account>,
+    /// How many of its streams are read by threads that step back for others.
+    behind: AtomicUsize,
 }
 
 /// Why a run shall end before its time.
@@ -97,6 +100,7 @@ impl Desk {
             writing: tokio::sync::Mutex::default(),
             dirty: dirty.clone(),
             account: OnceLock::new(),
+            behind: AtomicUsize::new(0),
         }))
     }
 
@@ -165,6 +169,16 @@ impl Desk {
     /// Whether more was said than can be written at the moment.
     pub(crate) fn is_full(&self) -> bool {
         self.notes().waiting >= ENOUGH
+    }
+
+    /// As long as it lives there may be more in a pipe than was heard: whoever reads it steps back for others.
+    pub(crate) fn behind(&self) -> Behind {
+        self.0.behind.fetch_add(1, Ordering::Relaxed);
+        Behind(self.clone())
+    }
+
+    pub(crate) fn is_behind(&self) -> bool {
+        self.0.behind.load(Ordering::Relaxed) > 0
     }
 
     /// How many bytes were said so far.
@@ -337,6 +351,14 @@ impl Desk {
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) struct Behind(Desk);
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        self.0.0.behind.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

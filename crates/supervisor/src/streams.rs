@@ -208,8 +208,8 @@ impl Streams {
         let fresh = usize::try_from(stream.seen - shown).unwrap_or(usize::MAX);
         let most = fresh.min(GLIMPSE).min(tail.bytes.len());
         let cut_off = most < fresh;
-        let bytes = tail.bytes.make_contiguous();
-        let mut window = &bytes[bytes.len() - most..];
+        let last: Vec<u8> = tail.bytes.range(tail.bytes.len() - most..).copied().collect();
+        let mut window = last.as_slice();
         // Whole lines only: what is cut could be half a secret.
         let end = window.iter().rposition(|byte| *byte == b'\n')? + 1;
         let after = window.len() - end;

@@ -1,16 +1,20 @@
 //! Passes on what an agent says that speaks without a pause.
 //!
 //! It gets a pipe that holds as much as may be, and is left to fill it after each burst: to wake up for every few lines would
-//! cost most of two processors. What came is looked through on threads that step back for all others of this program:
-//! whoever talks to the assistant does not wait for it.
+//! cost most of two processors. What came is looked through on threads that step back for all others of this program, and
+//! that come back the later the longer they had to wait for a processor: whoever talks to the assistant does not wait
+//! for it.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::pump::CHUNK;
 use crate::desk::Desk;
@@ -19,7 +23,14 @@ use crate::streams::Name;
 /// So much is looked through in one go.
 pub(super) const BURST: usize = 2 << 20;
 const PIPE: usize = 1 << 20;
+/// Between two bursts.
 const REST: Duration = Duration::from_millis(2);
+/// So many times longer than it waited for a processor it rests: others want them.
+const YIELD: u32 = 20;
+/// The longest rest: nobody who looks at what it says shall think that it has stopped.
+const LONGEST: Duration = Duration::from_millis(100);
+/// Whoever says nothing for so many rests has paused.
+const PATIENCE: u32 = 8;
 /// Whoever needs longer for a burst is no burden.
 const FAST: Duration = Duration::from_millis(16);
 /// As far back as there is: the processors are theirs when nobody else wants them.
@@ -32,7 +43,7 @@ static BEHIND: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(threads).thread_name("flood").on_thread_start(step_back).build().ok()
+    builder.worker_threads(threads).thread_name("flood").enable_time().on_thread_start(step_back).build().ok()
 });
 
 /// Whether a burst that took so long is part of a flood.
@@ -40,47 +51,72 @@ pub(super) fn is_one(took: Duration) -> bool {
     took < FAST
 }
 
-/// Passes on burst after burst, until nothing is there after a rest. Whether the pipe has ended.
-pub(super) async fn pass_on(from: &pipe::Receiver, desk: &Desk, stream: Name) -> bool {
+/// Passes on burst after burst, until there is a pause or what came has to be written first. Gives the pipe back, unless it
+/// has ended.
+pub(super) async fn pass_on(from: pipe::Receiver, desk: &Desk, stream: Name) -> io::Result<Option<pipe::Receiver>> {
     // Where the system has no room for that, the pipe stays as it is.
-    let _ = rustix::pipe::fcntl_setpipe_size(from, PIPE);
-    let (Some(behind), Ok(mut pipe)) = (BEHIND.as_ref(), from.as_fd().try_clone_to_owned()) else {
+    let _ = rustix::pipe::fcntl_setpipe_size(&from, PIPE);
+    let Some(behind) = BEHIND.as_ref() else {
         tokio::time::sleep(REST).await;
-        return false;
+        return Ok(Some(from));
     };
-    loop {
-        tokio::time::sleep(REST).await;
-        let desk = desk.clone();
-        let Ok(burst) = behind.spawn(async move { burst(pipe, &desk, stream) }).await else { return false };
-        if burst.ended || burst.bytes == 0 {
-            return burst.ended;
+    // Nobody waits for it meanwhile: that would be to wake up for every few lines.
+    let pipe = from.into_nonblocking_fd()?;
+    let (desk, is_behind) = (desk.clone(), desk.behind());
+    let passing = AbortOnDropHandle::new(behind.spawn(async move {
+        let _is_behind = is_behind;
+        bursts(pipe, &desk, stream).await
+    }));
+    passing.await?.map(pipe::Receiver::from_owned_fd_unchecked).transpose()
+}
+
+async fn bursts(pipe: OwnedFd, desk: &Desk, stream: Name) -> Option<OwnedFd> {
+    let mut chunk = vec![0; CHUNK];
+    let (mut rest, mut silent) = (REST, 0);
+    while silent < PATIENCE && desk.has_room(stream) {
+        tokio::time::sleep(rest).await;
+        let burst = Burst::take(&pipe, &mut chunk, desk, stream);
+        if burst.ended {
+            return None;
         }
-        pipe = burst.pipe;
+        silent = if burst.bytes == 0 { silent + 1 } else { 0 };
+        rest = (REST + burst.waited * YIELD).min(LONGEST);
     }
+    Some(pipe)
 }
 
 struct Burst {
-    pipe: OwnedFd,
     bytes: usize,
     ended: bool,
+    /// For a processor.
+    waited: Duration,
 }
 
-/// Passes on what is there already, unless it has to be written first. Waits for nothing.
-fn burst(pipe: OwnedFd, desk: &Desk, stream: Name) -> Burst {
-    let mut chunk = vec![0; CHUNK];
-    let (mut bytes, mut ended) = (0, false);
-    while bytes < BURST && desk.has_room(stream) {
-        match rustix::io::read(&pipe, &mut chunk) {
-            Ok(length) if length > 0 => {
-                desk.output_now(stream, &chunk[..length]);
-                bytes += length;
-            }
-            Err(Errno::AGAIN | Errno::INTR) => break,
-            Ok(_) | Err(_) => {
-                ended = true;
-                break;
+impl Burst {
+    /// Passes on what is there already, unless it has to be written first. Waits for nothing but a processor.
+    fn take(pipe: &OwnedFd, chunk: &mut [u8], desk: &Desk, stream: Name) -> Self {
+        let (begun, before) = (Instant::now(), at_work());
+        let (mut bytes, mut ended) = (0, false);
+        while bytes < BURST && desk.has_room(stream) {
+            match rustix::io::read(pipe, &mut *chunk) {
+                Ok(length) if length > 0 => {
+                    desk.output_now(stream, &chunk[..length]);
+                    bytes += length;
+                }
+                Err(Errno::AGAIN | Errno::INTR) => break,
+                Ok(_) | Err(_) => {
+                    ended = true;
+                    break;
+                }
             }
         }
+        let worked = at_work().saturating_sub(before);
+        let waited = begun.elapsed().saturating_sub(worked);
+        Self { bytes, ended, waited }
     }
-    Burst { pipe, bytes, ended }
+}
+
+/// How long this thread has had a processor.
+fn at_work() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }

@@ -236,7 +236,7 @@ struct Conversation {
 
 /// Feeds the agent, passes on what it says, and sees it end.
 async fn listen(run: &Run, desk: &Desk, child: Child, pipes: Pipes, input: Vec<u8>, said: &mut Conversation) -> Ended {
-    let Pipes { mut stdin, mut stdout, mut stderr } = pipes;
+    let Pipes { mut stdin, stdout, stderr } = pipes;
     if run.agent.output_pattern == OutputPattern::JsonRpc {
         said.stdout = Some(Clip::new(usize::try_from(run.agent.max_output_size).unwrap_or(usize::MAX)));
     }
@@ -245,8 +245,8 @@ async fn listen(run: &Run, desk: &Desk, child: Child, pipes: Pipes, input: Vec<u
         let _ = stdin.write_all(&input).await;
         drop(stdin);
     };
-    let out = pump(&mut stdout, desk, Name::Stdout, said.stdout.as_mut());
-    let err = pump(&mut stderr, desk, Name::Stderr, None);
+    let out = pump(stdout, desk, Name::Stdout, said.stdout.as_mut());
+    let err = pump(stderr, desk, Name::Stderr, None);
     see_through(desk, child, true, async {
         tokio::join!(feed, out, err);
     })
@@ -255,7 +255,7 @@ async fn listen(run: &Run, desk: &Desk, child: Child, pipes: Pipes, input: Vec<u
 
 /// Speaks JSON-RPC with the agent, then ends it. Where it shall stop it is told so, and ended when it has answered that.
 async fn speak(run: &Run, plan: &Plan, desk: &Desk, child: Child, pipes: Pipes) -> Ended {
-    let Pipes { stdin, stdout, mut stderr } = pipes;
+    let Pipes { stdin, stdout, stderr } = pipes;
     let control = child.control();
     let (mut failure, mut completed) = (None, false);
     let conversation = async {
@@ -302,7 +302,7 @@ async fn speak(run: &Run, plan: &Plan, desk: &Desk, child: Child, pipes: Pipes) 
             () = shown => {}
         }
     };
-    let err = pump(&mut stderr, desk, Name::Stderr, None);
+    let err = pump(stderr, desk, Name::Stderr, None);
     let ended = see_through(desk, child, false, async {
         tokio::join!(conversation, err);
     })
@@ -365,7 +365,8 @@ async fn see_through(desk: &Desk, mut child: Child, at_once: bool, talk: impl Fu
     // What is still in the pipes is read however long that takes, as long as there is something.
     while !talked {
         let heard = desk.heard();
-        talked = tokio::time::timeout(LINGER, &mut talk).await.is_ok() || desk.heard() == heard && !desk.is_full();
+        let in_time = tokio::time::timeout(LINGER, &mut talk).await.is_ok();
+        talked = in_time || desk.heard() == heard && !desk.is_full() && !desk.is_behind();
     }
     let how = exit.unwrap_or(guardian::How::GuardianDied);
     let (exit_code, failure) = failure_of(how, desk);

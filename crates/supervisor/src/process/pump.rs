@@ -15,7 +15,7 @@ pub(super) const CHUNK: usize = 64 << 10;
 /// After so long without anything new, an unfinished line is shown: it may be a question.
 pub(super) const QUIET: Duration = Duration::from_millis(200);
 
-pub(crate) async fn pump(from: &mut pipe::Receiver, desk: &Desk, stream: Name, mut clip: Option<&mut Clip>) {
+pub(crate) async fn pump(mut from: pipe::Receiver, desk: &Desk, stream: Name, mut clip: Option<&mut Clip>) {
     let mut chunk = vec![0; CHUNK];
     let mut shown = true;
     let (mut burst, mut begun) = (0, Instant::now());
@@ -44,9 +44,14 @@ pub(crate) async fn pump(from: &mut pipe::Receiver, desk: &Desk, stream: Name, m
                 burst += length;
                 if burst >= flood::BURST {
                     if flood::is_one(begun.elapsed()) && clip.is_none() {
-                        if flood::pass_on(from, desk, stream).await {
-                            return;
-                        }
+                        from = match flood::pass_on(from, desk, stream).await {
+                            Ok(Some(from)) => from,
+                            Ok(None) => return,
+                            Err(error) => {
+                                tracing::error!(event = "output_not_read", execution_id = %desk.id(), error = %error);
+                                return;
+                            }
+                        };
                         shown = false;
                     }
                     (burst, begun) = (0, Instant::now());

@@ -237,6 +237,28 @@ async fn what_is_left_in_the_pipe_is_read_to_the_end() {
 
 // SUP-10
 #[tokio::test]
+async fn nothing_is_lost_between_floods_and_pauses() {
+    const FLOOD: usize = 6_000_000;
+    let text = format!(
+        "yes 'not yet' | head -c {FLOOD}; printf 'Now? '; while [ ! -e \"$GATE\" ]; do sleep 0.02; done; \
+         yes 'at once' | head -c {FLOOD}; printf 'over\\n'"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let gate = dir.path().join("gate");
+    let more = json!({"max_output_size": 40_000_000, "envs": {"GATE": gate.to_str().unwrap()}});
+    let bench = Bench::new(json!([script("asks", &text, more)])).await;
+    let id = bench.ask("asks", "").await;
+    until("the question", async || bench.output(id, "stdout").await.ends_with("not yet\nNow? ")).await;
+    std::fs::write(gate, "").unwrap();
+    let result = bench.result(id).await;
+    let output = succeeded(&result);
+    assert_eq!(output.len(), 2 * FLOOD + "Now? over\n".len());
+    assert!(output[FLOOD..].starts_with("Now? at once\n") && output.ends_with("at once\nover\n"));
+    bench.stop().await;
+}
+
+// SUP-10
+#[tokio::test]
 async fn a_flood_takes_little_memory() {
     // The node is a process of its own, so that its memory can be measured.
     let agents = json!([doubled("flood", &["flood", "1000000"], json!({"max_output_size": 4_000_000}))]);
