@@ -138,13 +138,17 @@ impl Desk {
 
     /// Something was said. Waits where more is said than can be written.
     pub async fn output(&self, stream: Name, bytes: &[u8]) {
+        self.make_room(stream).await;
+        self.output_now(stream, bytes);
+    }
+
+    pub(crate) async fn make_room(&self, stream: Name) {
         while !self.has_room(stream) {
             if let Err(error) = self.flush().await {
                 tracing::warn!(event = "output_not_written", execution_id = %self.id(), error = %error);
                 tokio::time::sleep(PAUSE).await;
             }
         }
-        self.output_now(stream, bytes);
     }
 
     pub(crate) fn has_room(&self, stream: Name) -> bool {

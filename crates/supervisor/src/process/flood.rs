@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::net::unix::pipe;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::pump::CHUNK;
@@ -51,8 +51,7 @@ pub(super) fn is_one(took: Duration) -> bool {
     took < FAST
 }
 
-/// Passes on burst after burst, until there is a pause or what came has to be written first. Gives the pipe back, unless it
-/// has ended.
+/// Passes on burst after burst, until there is a pause. Gives the pipe back, unless it has ended.
 pub(super) async fn pass_on(from: pipe::Receiver, desk: &Desk, stream: Name) -> io::Result<Option<pipe::Receiver>> {
     // Where the system has no room for that, the pipe stays as it is.
     let _ = rustix::pipe::fcntl_setpipe_size(&from, PIPE);
@@ -62,19 +61,24 @@ pub(super) async fn pass_on(from: pipe::Receiver, desk: &Desk, stream: Name) -> 
     };
     // Nobody waits for it meanwhile: that would be to wake up for every few lines.
     let pipe = from.into_nonblocking_fd()?;
-    let (desk, is_behind) = (desk.clone(), desk.behind());
+    let (front, desk, is_behind) = (Handle::current(), desk.clone(), desk.behind());
     let passing = AbortOnDropHandle::new(behind.spawn(async move {
         let _is_behind = is_behind;
-        bursts(pipe, &desk, stream).await
+        bursts(pipe, &desk, stream, &front).await
     }));
     passing.await?.map(pipe::Receiver::from_owned_fd_unchecked).transpose()
 }
 
-async fn bursts(pipe: OwnedFd, desk: &Desk, stream: Name) -> Option<OwnedFd> {
+async fn bursts(pipe: OwnedFd, desk: &Desk, stream: Name, front: &Handle) -> Option<OwnedFd> {
     let mut chunk = vec![0; CHUNK];
     let (mut rest, mut silent) = (REST, 0);
-    while silent < PATIENCE && desk.has_room(stream) {
+    while silent < PATIENCE {
         tokio::time::sleep(rest).await;
+        if !desk.has_room(stream) {
+            // A database that is spoken with by these threads would be slow for all.
+            let desk = desk.clone();
+            let _ = front.spawn(async move { desk.make_room(stream).await }).await;
+        }
         let burst = Burst::take(&pipe, &mut chunk, desk, stream);
         if burst.ended {
             return None;
