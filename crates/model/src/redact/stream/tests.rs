@@ -166,6 +166,17 @@ proptest! {
 }
 
 #[test]
+fn many_lines_that_could_be_of_a_key_are_shown_when_they_are_too_many() {
+    let numbers: String = (0..40_000).map(|number| format!("{number}\n")).collect();
+    for size in [1000, 50_000, 200_000] {
+        let pieces: Vec<&[u8]> = numbers.as_bytes().chunks(size).collect();
+        assert_eq!(streamed(redactor().stream_from_middle(), &pieces, 0), numbers);
+    }
+    let key = format!("{}-----END PRIVATE KEY-----\n{numbers}", &numbers[..50_000]);
+    assert_eq!(streamed(redactor().stream_from_middle(), &[key.as_bytes()], 0), format!("{MARK}\n{numbers}"));
+}
+
+#[test]
 fn prompts_are_shown_and_beginnings_are_not() {
     let begun = [
         ("Password: ", "Password: ", "hunter2\n", "[redacted]\n"),
