@@ -60,6 +60,9 @@ struct Tail {
     /// How far followers were shown it, and where what they saw last began and ended.
     shown: u64,
     borders: VecDeque<u64>,
+    /// How far it was looked through for them, and where that begins of which nothing was shown.
+    read: u64,
+    next: u64,
     glimpses: usize,
     redacting: Redacting,
 }
@@ -205,9 +208,10 @@ impl Streams {
         let stream = &mut self.all[name as usize];
         let tail = stream.tail.as_mut()?;
         let shown = tail.shown;
-        let fresh = usize::try_from(stream.seen - shown).unwrap_or(usize::MAX);
-        let most = fresh.min(GLIMPSE).min(tail.bytes.len());
-        let cut_off = most < fresh;
+        let longest = GLIMPSE.min(tail.bytes.len());
+        let cut_off = stream.seen - tail.next > longest as u64;
+        let fresh = usize::try_from(stream.seen - tail.read).unwrap_or(usize::MAX).min(longest);
+        let most = if cut_off { longest } else { fresh };
         let last: Vec<u8> = tail.bytes.range(tail.bytes.len() - most..).copied().collect();
         let mut window = last.as_slice();
         // Whole lines only: what is cut could be half a secret.
@@ -218,13 +222,15 @@ impl Streams {
             let begin = window.iter().position(|byte| *byte == b'\n')? + 1;
             window = &window[begin..];
             tail.redacting = redactor.stream_from_middle();
+            tail.next = stream.seen - (window.len() + after) as u64;
         }
-        let start = stream.seen - (window.len() + after) as u64;
+        tail.read = stream.seen - after as u64;
         let text = tail.redacting.push(window).to_owned();
         if text.is_empty() {
             return None;
         }
-        tail.shown = start + window.len() as u64;
+        let start = tail.next;
+        (tail.shown, tail.next) = (tail.read, tail.read);
         if tail.borders.len() >= 2 * BEHIND {
             tail.borders.drain(..2);
         }
@@ -302,9 +308,17 @@ impl Stream {
         let (from, limit) = (self.seen, self.limit - self.head);
         // The line before is whole, but a key of many lines may go on.
         let redacting = redactor.stream_from_middle();
-        let tail =
-            Tail { from, bytes: VecDeque::new(), limit, shown: from, borders: VecDeque::new(), glimpses: 0, redacting };
-        self.tail = Some(tail);
+        self.tail = Some(Tail {
+            from,
+            bytes: VecDeque::new(),
+            limit,
+            shown: from,
+            borders: VecDeque::new(),
+            read: from,
+            next: from,
+            glimpses: 0,
+            redacting,
+        });
         self.finish(redactor)
     }
 

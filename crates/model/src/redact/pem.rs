@@ -9,6 +9,10 @@ pub(super) const BEGIN: &str = "-----BEGIN ";
 const END: &[u8] = b"-----END ";
 const DASHES: &[u8] = b"-----";
 const LONGEST_LABEL: usize = 48;
+/// A line that is not the last has 64 characters mostly, and sometimes 76.
+const SHORTEST_LINE: usize = 48;
+/// Headers, and what stands around them.
+const MAX_SHORT: usize = 8;
 
 /// Hides the key that begins at `start`, also where it began in a value that ends before it: `KEY="-----BEGIN …` and
 /// then a new line.
@@ -69,6 +73,11 @@ pub(super) fn in_body(line: &str) -> bool {
     let headers = ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Hash:", "Charset:", "MessageID:"];
     line.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=\\".contains(&b))
         || headers.iter().any(|header| line.starts_with(header))
+}
+
+/// Whether these lines are as long as those of a key, but for its headers.
+pub(super) fn fills_lines(body: &str) -> bool {
+    body.lines().filter(|line| line.len() < SHORTEST_LINE).count() <= MAX_SHORT
 }
 
 /// Where the body begins, when the label says that this is a private key.

@@ -60,6 +60,7 @@ enum Mode {
     /// The stream began with lines of a private key, perhaps: those before this position.
     Middle {
         line: usize,
+        dropped: bool,
     },
     /// In a private key, whose mark was shown.
     Key {
@@ -89,7 +90,7 @@ impl Stream {
             after_slash: false,
             held: String::new(),
             pass: Pass::default(),
-            mode: if from_middle { Mode::Middle { line: 0 } } else { Mode::Text },
+            mode: if from_middle { Mode::Middle { line: 0, dropped: false } } else { Mode::Text },
             out: String::new(),
         }
     }
@@ -109,7 +110,7 @@ impl Stream {
     /// of one look at what is held, and none when nothing came since the last pause.
     pub fn pause(&mut self) -> &str {
         self.out.clear();
-        if let Mode::Middle { line } = self.mode {
+        if let Mode::Middle { line, dropped: false } = self.mode {
             let begun = self.held.get(line..).unwrap_or_default();
             if !pem::in_body(begun) && !begun.contains("--") && !begun.ends_with('-') {
                 self.mode = Mode::Text;
@@ -151,7 +152,7 @@ impl Stream {
         while let Some(from) = new {
             new = match self.mode {
                 Mode::Text => self.in_text(from, last),
-                Mode::Middle { line } => self.in_middle(from, line, last),
+                Mode::Middle { line, dropped } => self.in_middle(from, line, dropped, last),
                 Mode::Key { looked, dropped } => self.in_key(looked, dropped, last),
                 Mode::Blotted => self.in_blotted(),
             };
@@ -286,7 +287,7 @@ impl Stream {
         None
     }
 
-    fn in_middle(&mut self, new: usize, mut line: usize, last: bool) -> Option<usize> {
+    fn in_middle(&mut self, new: usize, mut line: usize, mut dropped: bool, last: bool) -> Option<usize> {
         let mut searched = new.max(line);
         loop {
             let end = match self.held[searched..].find('\n') {
@@ -297,21 +298,37 @@ impl Stream {
             let text = &self.held[line..end];
             let ended = Cell::new(false);
             let orphan = pem::orphan_end(Bytes::new(text.as_bytes(), &ended));
-            let ends = line == end || !pem::in_body(text);
-            if let Some(orphan) = orphan {
-                self.out.push_str(MARK);
-                self.forget(line + orphan);
-            }
-            if orphan.is_some() || ends {
+            let over = line == end;
+            if orphan.is_some() || over || !pem::in_body(text) {
+                if orphan.is_some() || dropped {
+                    self.out.push_str(MARK);
+                }
+                if let Some(orphan) = orphan {
+                    self.forget(line + orphan);
+                } else if dropped {
+                    self.out.push('\n');
+                    self.forget(line);
+                }
                 self.mode = Mode::Text;
                 return Some(0);
             }
             (line, searched) = (end, end);
         }
-        // No key is that long: these are lines of something else.
-        let over = self.held.len() > LONGEST_KEY;
-        self.mode = if over { Mode::Text } else { Mode::Middle { line } };
-        over.then_some(0)
+        if self.held.len() > LONGEST_KEY {
+            // No key has such a line, or lines that are so short.
+            if line == 0 || !pem::fills_lines(&self.held[..line]) {
+                if dropped {
+                    self.out.push_str(MARK);
+                    self.out.push('\n');
+                }
+                self.mode = Mode::Text;
+                return Some(0);
+            }
+            self.forget(line);
+            (line, dropped) = (0, true);
+        }
+        self.mode = Mode::Middle { line, dropped };
+        None
     }
 
     /// Begins anew with what is held from `at` on.

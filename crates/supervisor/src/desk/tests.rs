@@ -179,6 +179,27 @@ fn what_follows_the_last_glimpse_is_heard() {
 }
 
 #[test]
+fn a_key_that_comes_slowly_behind_the_head_is_not_shown() {
+    let now = Timestamp::UNIX_EPOCH;
+    let begin = "-----BEGIN PRIVATE KEY-----\n";
+    let mut notes = notes(200_000);
+    notes.say(Name::Stdout, "x\n".repeat((100_000 - begin.len()) / 2).as_bytes(), now);
+    notes.say(Name::Stdout, begin.as_bytes(), now);
+    let (mut told, body) = (String::new(), "a1B2".repeat(16) + "\n");
+    for _ in 0..50 {
+        notes.say(Name::Stdout, body.as_bytes(), now);
+        for _ in 0..50 {
+            let batch = notes.take(now);
+            told.extend(batch.into_iter().flat_map(|batch| batch.events).map(|event| event.text));
+        }
+    }
+    assert!(notes.streams.is_past_head(Name::Stdout) && told.contains("x\n") && !told.contains("a1B2"));
+    notes.say(Name::Stdout, b"-----END PRIVATE KEY-----\nover\n", now);
+    let batch = notes.take(now).unwrap();
+    assert_eq!(batch.events.last().unwrap().text, "[redacted]\nover\n");
+}
+
+#[test]
 fn what_was_not_written_goes_with_the_end() {
     let now = Timestamp::UNIX_EPOCH;
     let mut notes = notes(1000);
