@@ -3,7 +3,8 @@
 //! What it returns, put together, is what [`Redactor::text`] makes of the whole, however the stream is cut and whenever
 //! it pauses. Only these differ, and only by hiding more: when one undecided thing is longer than `LIMIT` (a value
 //! without an end), the rest of its line becomes one mark; a key without an END ends at the first line that cannot be
-//! part of one after `LONGEST_KEY` bytes.
+//! part of one after `LONGEST_KEY` bytes. A stream that begins in the middle may begin in a key: nothing is shown before a
+//! line that is none of a key's, or so many that are too short for one.
 //!
 //! Never holds more than twice `LIMIT` and the longest known value, never looks twice at what is settled, and never
 //! shows what more text could still turn into a secret.

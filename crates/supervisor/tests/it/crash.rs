@@ -50,6 +50,17 @@ impl Node {
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
+    /// How often each of its threads of this name went to sleep.
+    pub(crate) fn sleeps_of(&self, name: &str) -> Vec<u64> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
+        let of = |task: std::fs::DirEntry| {
+            let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+            let find = |field| status.lines().find_map(|line: &str| line.strip_prefix(field)).map(str::trim);
+            (find("Name:") == Some(name)).then(|| find("voluntary_ctxt_switches:").unwrap().parse().unwrap())
+        };
+        tasks.filter_map(|task| of(task.ok()?)).collect()
+    }
+
     /// Stops in good order, in this time.
     pub(crate) async fn stop(mut self, within: Duration) {
         drop(self.process.stdin.take());

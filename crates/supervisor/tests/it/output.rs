@@ -259,6 +259,24 @@ async fn nothing_is_lost_between_floods_and_pauses() {
 
 // SUP-10
 #[tokio::test]
+async fn nobody_looks_after_a_flood_that_has_paused() {
+    // The node is a process of its own, so that its threads can be told from others.
+    let more = json!({"max_output_size": 10_000});
+    let node = crate::crash::Node::start(json!([script("pauses", "yes | head -c 8000000; sleep 600", more)])).await;
+    let id = node.bench.ask("pauses", "").await;
+    until("a flood", async || !node.sleeps_of("flood").is_empty()).await;
+    until("rest", async || {
+        let before = node.sleeps_of("flood");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        node.sleeps_of("flood") == before
+    })
+    .await;
+    assert_eq!(node.bench.get(id).await.state, State::Running);
+    node.stop(Duration::from_secs(20)).await;
+}
+
+// SUP-10
+#[tokio::test]
 async fn a_flood_takes_little_memory() {
     // The node is a process of its own, so that its memory can be measured.
     let agents = json!([doubled("flood", &["flood", "1000000"], json!({"max_output_size": 4_000_000}))]);

@@ -173,12 +173,12 @@ fn many_lines_that_could_be_of_a_key_are_shown_when_they_are_too_many() {
         assert_eq!(streamed(redactor().stream_from_middle(), &pieces, 0), numbers);
     }
     let key = format!("{}-----END PRIVATE KEY-----\n{numbers}", &numbers[..50_000]);
+    assert_eq!(streamed(redactor().stream_from_middle(), &[key.as_bytes()], 0), format!("{MARK}\n{numbers}"));
     let long = format!("{}\nthe end\n", [&"x".repeat(64); 3000].map(String::as_str).join("\n"));
     for size in [1000, 50_000, 300_000] {
         let pieces: Vec<&[u8]> = long.as_bytes().chunks(size).collect();
         assert_eq!(streamed(redactor().stream_from_middle(), &pieces, 0), format!("{MARK}\nthe end\n"));
     }
-    assert_eq!(streamed(redactor().stream_from_middle(), &[key.as_bytes()], 0), format!("{MARK}\n{numbers}"));
 }
 
 #[test]
