@@ -261,10 +261,14 @@ async fn nothing_is_lost_between_floods_and_pauses() {
 #[tokio::test]
 async fn nobody_looks_after_a_flood_that_has_paused() {
     // The node is a process of its own, so that its threads can be told from others.
-    let more = json!({"max_output_size": 10_000});
-    let node = crate::crash::Node::start(json!([script("pauses", "yes | head -c 8000000; sleep 600", more)])).await;
+    let text = "yes & while [ ! -e \"$GATE\" ]; do sleep 0.02; done; kill $!; sleep 600";
+    let dir = tempfile::tempdir().unwrap();
+    let gate = dir.path().join("gate");
+    let more = json!({"max_output_size": 10_000, "envs": {"GATE": gate.to_str().unwrap()}});
+    let node = crate::crash::Node::start(json!([script("pauses", text, more)])).await;
     let id = node.bench.ask("pauses", "").await;
     until("a flood", async || !node.sleeps_of("flood").is_empty()).await;
+    std::fs::write(gate, "").unwrap();
     until("rest", async || {
         let before = node.sleeps_of("flood");
         tokio::time::sleep(Duration::from_millis(300)).await;
