@@ -121,6 +121,26 @@ impl Kind {
         self.row().3
     }
 
+    /// Returns the name of the error in the SDKs of 0.3: the message of a status of gRPC begins with it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TaskNotFound | Self::NotFound => "TaskNotFoundError",
+            Self::TaskNotCancelable => "TaskNotCancelableError",
+            Self::PushNotificationNotSupported => "PushNotificationNotSupportedError",
+            Self::UnsupportedOperation => "UnsupportedOperationError",
+            Self::ContentTypeNotSupported => "ContentTypeNotSupportedError",
+            Self::InvalidAgentResponse => "InvalidAgentResponseError",
+            Self::ExtendedCardNotConfigured => "AuthenticatedExtendedCardNotConfiguredError",
+            Self::ExtensionSupportRequired => "ExtensionSupportRequiredError",
+            Self::VersionNotSupported => "VersionNotSupportedError",
+            Self::Parse => "JSONParseError",
+            Self::InvalidRequest => "InvalidRequestError",
+            Self::MethodNotFound => "MethodNotFoundError",
+            Self::InvalidParams => "InvalidParamsError",
+            Self::Busy | Self::Internal => "InternalError",
+        }
+    }
+
     /// Every kind there is.
     pub const ALL: [Self; 16] = [
         Self::TaskNotFound,
@@ -174,16 +194,19 @@ impl Error {
 
     /// One field that is wrong.
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
-        let (field, message) = (field.into(), message.into());
+        let field = field.into();
+        let message = message.into();
         let mut error = Self::new(Kind::InvalidParams, format!("{field}: {message}"));
         error.violations.push((field, message));
         error
     }
 
-    /// The same about something further in: its fields are those of `field`.
+    /// Returns the same error about something further in: its fields are those of `field`. An empty name is the field
+    /// itself.
     pub fn inside(mut self, field: &str) -> Self {
         for (name, message) in &mut self.violations {
-            *name = if name.starts_with('[') { format!("{field}{name}") } else { format!("{field}.{name}") };
+            let is_joined = name.is_empty() || name.starts_with('[');
+            *name = if is_joined { format!("{field}{name}") } else { format!("{field}.{name}") };
             self.message = format!("{name}: {message}");
         }
         self

@@ -34,18 +34,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[tokio::main]
 async fn main() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let (ours, theirs) = (Peer::ours().await, Peer::theirs().await);
+    let ours = Peer::ours().await;
+    let theirs = Peer::theirs().await;
     for (what, kind, version) in [
         ("SendMessage, answered by a task", "echo", "1.0"),
         ("SendMessage, answered by a message", "echo-message", "1.0"),
         ("message/send of 0.3, answered by a task", "echo", "0.3"),
     ] {
-        let (mut our_rounds, mut their_rounds) = (Vec::new(), Vec::new());
+        let mut our_rounds = Vec::new();
+        let mut their_rounds = Vec::new();
         for _ in 0..ROUNDS {
             our_rounds.push(measure(&ours, kind, version).await);
             their_rounds.push(measure(&theirs, kind, version).await);
         }
-        let (ours, theirs) = (median(our_rounds), median(their_rounds));
+        let ours = median(our_rounds);
+        let theirs = median(their_rounds);
         println!(
             "{what}: adjutant {:.0}/s with {:.2} ms of CPU each, a2a-sdk {:.0}/s with {:.2} ms, {:.1} times",
             ours.0,
@@ -129,13 +132,15 @@ impl Drop for Peer {
 
 /// Calls a second, over one round, and milliseconds of CPU that each took on their side.
 async fn measure(peer: &Peer, kind: &str, version: &str) -> (f64, f64) {
-    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let count = Arc::new(AtomicU64::new(0));
     let mut tasks = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut connection = Connection::open(peer, kind, version).await;
         // Before the clock starts.
         connection.call().await;
-        let (stop, count) = (stop.clone(), count.clone());
+        let stop = stop.clone();
+        let count = count.clone();
         tasks.push(async move {
             while !stop.load(Ordering::Relaxed) {
                 connection.call().await;
@@ -143,7 +148,8 @@ async fn measure(peer: &Peer, kind: &str, version: &str) -> (f64, f64) {
             }
         });
     }
-    let (began, cpu) = (Instant::now(), peer.cpu());
+    let began = Instant::now();
+    let cpu = peer.cpu();
     let tasks: Vec<_> = tasks.into_iter().map(tokio::spawn).collect();
     tokio::time::sleep(ROUND).await;
     stop.store(true, Ordering::Relaxed);
@@ -177,7 +183,9 @@ impl Connection {
         let method = if version == "0.3" { "message/send" } else { "SendMessage" };
         let params = json!({"message": message(&format!("{kind}-1"), version)});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let (path, address, length) = (&peer.path, &peer.address, body.len());
+        let path = &peer.path;
+        let address = &peer.address;
+        let length = body.len();
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\na2a-version: {version}\r\n\
              content-length: {length}\r\n\r\n"
@@ -226,7 +234,8 @@ async fn stream(peer: &Peer) {
         let piece = event["result"]["artifactUpdate"]["artifact"]["parts"][0]["text"].as_str()?.trim().to_owned();
         (!piece.is_empty()).then_some(piece)
     });
-    let (pieces, wanted) = (pieces.collect::<Vec<_>>(), (1..=UPDATES).map(|n| n.to_string()).collect::<Vec<_>>());
+    let pieces = pieces.collect::<Vec<_>>();
+    let wanted = (1..=UPDATES).map(|n| n.to_string()).collect::<Vec<_>>();
     assert_eq!(pieces, wanted, "updates were lost or doubled");
     println!(
         "{UPDATES} updates of one task in a stream: none lost, {:.0} ms, {:.0}/s",

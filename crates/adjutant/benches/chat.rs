@@ -100,7 +100,10 @@ async fn all_at_once(address: &str, pid: u32) {
 
 /// Chats a second over 64 connections, against the same rows written without HTTP, language and loop.
 async fn sustained(address: &str, pid: u32, raw: &Store) {
-    let (mut ours, mut theirs, mut times, mut cpus) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    let mut times = Vec::new();
+    let mut cpus = Vec::new();
     for _ in 0..ROUNDS {
         let cpu = cpu_seconds(pid);
         let (rate, mut taken) = over_http(address).await;
@@ -113,8 +116,11 @@ async fn sustained(address: &str, pid: u32, raw: &Store) {
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let (ours, theirs, cpu) = (median(&mut ours), median(&mut theirs), median(&mut cpus));
-    let (p50, p99) = (quantile(&mut times, 0.5), quantile(&mut times, 0.99));
+    let ours = median(&mut ours);
+    let theirs = median(&mut theirs);
+    let cpu = median(&mut cpus);
+    let p50 = quantile(&mut times, 0.5);
+    let p99 = quantile(&mut times, 0.99);
     println!(
         "chats: http {ours:.0}/s / raw store {theirs:.0}/s = {:.2}; p50 {:.1} ms, p99 {:.1} ms, {cpu:.0} µs of CPU a chat",
         ours / theirs,
@@ -128,7 +134,8 @@ async fn over_http(address: &str) -> (f64, Vec<Duration>) {
     let mut tasks = Vec::with_capacity(CONNECTIONS);
     let began = Instant::now();
     for _ in 0..CONNECTIONS {
-        let (stop, mut connection) = (stop.clone(), connect(address).await);
+        let stop = stop.clone();
+        let mut connection = connect(address).await;
         tasks.push(tokio::spawn(async move {
             let mut times = Vec::new();
             while !stop.load(Ordering::Relaxed) {
@@ -154,7 +161,8 @@ async fn directly(store: &Store) -> f64 {
     let began = Instant::now();
     let tasks: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
-            let (store, stop) = (store.clone(), stop.clone());
+            let store = store.clone();
+            let stop = stop.clone();
             tokio::spawn(async move {
                 let mut count = 0_usize;
                 while !stop.load(Ordering::Relaxed) {
@@ -188,13 +196,12 @@ async fn write(store: &Store) {
     };
     let answer = "Got it! Added 'buy milk' to your list. Anything else?";
     let exchange = [message(Role::User, "add buy milk"), message(Role::Assistant, answer)];
-    let (id, now): (Id, _) = (clock.id().into(), clock.now());
-    let job = store.write(move |conn| {
-        Box::pin(async move {
-            let mut step = store::undo::Step::begin(conn, UserId::LOCAL).await?;
-            store::tasks::create(conn, &mut step, &task).await?;
-            store::conversations::append(conn, UserId::LOCAL, &id, &exchange, now).await.map(drop)
-        })
+    let id: Id = clock.id().into();
+    let now = clock.now();
+    let job = store.transaction(async move |tx| {
+        let mut step = store::undo::Step::begin(tx, UserId::LOCAL).await?;
+        store::tasks::create(tx, &mut step, &task).await?;
+        store::conversations::append(tx, UserId::LOCAL, &id, &exchange, now).await.map(drop)
     });
     job.await.unwrap();
 }

@@ -39,7 +39,8 @@ async fn main() {
     let server = Server::start(&home);
     chats(&server.address, CONNECTIONS[1], Duration::from_secs(1)).await;
     for connections in CONNECTIONS {
-        let (mut rounds, mut followed) = (Vec::with_capacity(ROUNDS), 0);
+        let mut rounds = Vec::with_capacity(ROUNDS);
+        let mut followed = 0;
         for _ in 0..ROUNDS {
             let alone = chats(&server.address, connections, long).await;
             let flood = Flood::begin(&server.address).await;
@@ -76,7 +77,8 @@ async fn chats(address: &str, connections: usize, long: Duration) -> Vec<Duratio
     for _ in 0..connections {
         let mut connection = connect(address).await;
         tasks.push(tokio::spawn(async move {
-            let (mut times, end) = (Vec::new(), Instant::now() + long);
+            let mut times = Vec::new();
+            let end = Instant::now() + long;
             while Instant::now() < end {
                 let began = Instant::now();
                 chat(&mut connection, "add buy milk").await;

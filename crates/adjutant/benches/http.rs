@@ -61,7 +61,8 @@ async fn compare<A: Future<Output = f64>, B: Future<Output = f64>>(
     one: impl Fn() -> A,
     other: impl Fn() -> B,
 ) {
-    let (mut ones, mut others) = (Vec::new(), Vec::new());
+    let mut ones = Vec::new();
+    let mut others = Vec::new();
     for _ in 0..ROUNDS {
         ones.push(one().await);
         others.push(other().await);
@@ -70,7 +71,8 @@ async fn compare<A: Future<Output = f64>, B: Future<Output = f64>>(
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };
-    let (one, other) = (median(&mut ones), median(&mut others));
+    let one = median(&mut ones);
+    let other = median(&mut others);
     println!("{name:26} {one:9.0}/s / {other:9.0}/s = {:.2}", one / other);
 }
 
@@ -80,11 +82,13 @@ where
     S: FnMut() -> F + Send + 'static,
     F: Future<Output = ()> + Send,
 {
-    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let count = Arc::new(AtomicU64::new(0));
     let began = Instant::now();
     let tasks: Vec<_> = steps
         .map(|mut step| {
-            let (stop, count) = (stop.clone(), count.clone());
+            let stop = stop.clone();
+            let count = count.clone();
             tokio::spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
                     step().await;
@@ -112,7 +116,8 @@ async fn over_http(address: &str, request: Arc<[u8]>) -> f64 {
     let steps = connections.into_iter().map(|connection| {
         let request = request.clone();
         move || {
-            let (connection, request) = (connection.clone(), request.clone());
+            let connection = connection.clone();
+            let request = request.clone();
             async move {
                 let (stream, buffer) = &mut *connection.lock().await;
                 stream.write_all(&request).await.unwrap();
@@ -164,11 +169,9 @@ impl Raw {
         };
         let task = draft.check(Limits::default(), &self.clock, &User::local(TimeZone::UTC)).unwrap();
         let stored = task.clone();
-        let write = self.store.write(move |conn| {
-            Box::pin(async move {
-                let mut step = store::undo::Step::begin(conn, UserId::LOCAL).await?;
-                store::tasks::create(conn, &mut step, &stored).await
-            })
+        let write = self.store.transaction(async move |tx| {
+            let mut step = store::undo::Step::begin(tx, UserId::LOCAL).await?;
+            store::tasks::create(tx, &mut step, &stored).await
         });
         write.await.unwrap();
         task

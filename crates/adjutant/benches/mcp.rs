@@ -36,7 +36,8 @@ async fn main() {
     let ours = server.url.trim_start_matches("http://").to_owned();
     let dir = tempfile::tempdir().unwrap();
     let other = Other::start(dir.path()).await;
-    let (mut our_rounds, mut other_rounds) = (Vec::new(), Vec::new());
+    let mut our_rounds = Vec::new();
+    let mut other_rounds = Vec::new();
     for _ in 0..ROUNDS {
         our_rounds.push(measure(&ours).await);
         other_rounds.push(measure(&other.address).await);
@@ -45,7 +46,8 @@ async fn main() {
         rounds.sort_by(f64::total_cmp);
         rounds[rounds.len() / 2]
     };
-    let (ours, other) = (median(&mut our_rounds), median(&mut other_rounds));
+    let ours = median(&mut our_rounds);
+    let other = median(&mut other_rounds);
     println!("add_task over MCP: adjutant {ours:.0}/s, FastMCP {other:.0}/s, {:.1} times", ours / other);
 }
 
@@ -83,13 +85,15 @@ impl Drop for Other {
 
 /// Calls a second, over one round.
 async fn measure(address: &str) -> f64 {
-    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let count = Arc::new(AtomicU64::new(0));
     let mut tasks = Vec::new();
     for _ in 0..CONNECTIONS {
         let mut connection = Connection::open(address).await;
         // Before the clock starts.
         connection.call().await;
-        let (stop, count) = (stop.clone(), count.clone());
+        let stop = stop.clone();
+        let count = count.clone();
         tasks.push(async move {
             while !stop.load(Ordering::Relaxed) {
                 connection.call().await;

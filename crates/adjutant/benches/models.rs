@@ -40,7 +40,8 @@ async fn main() {
     let mut number = 0;
     load(&server.process.address, CONCURRENT[1], WARM_UP, &mut number).await;
     for connections in CONCURRENT {
-        let (cpu, of_model) = (server.process.cpu(), model.cpu());
+        let cpu = server.process.cpu();
+        let of_model = model.cpu();
         let (rate, mut times) =
             load(&server.process.address, connections, Duration::from_secs(seconds), &mut number).await;
         let chats = times.len() as f64;
@@ -97,7 +98,8 @@ impl Process {
     /// User and system time of the program and of those that it started, in seconds.
     fn cpu(&self) -> f64 {
         let all: Vec<_> = std::fs::read_dir("/proc").unwrap().filter_map(|entry| times(&entry.ok()?.path())).collect();
-        let (mut family, mut ticks) = (vec![u64::from(self.child.id())], 0);
+        let mut family = vec![u64::from(self.child.id())];
+        let mut ticks = 0;
         while let Some(id) = family.pop() {
             ticks += all.iter().find(|(own, ..)| *own == id).map_or(0, |(.., ticks)| *ticks);
             family.extend(all.iter().filter(|(_, parent, _)| *parent == id).map(|(own, ..)| *own));
@@ -149,7 +151,8 @@ fn serve(program: &str, model: &str) -> Server {
 
 /// The other stack with the same model and the same clients, in turn with ours: what else the machine does, it does to both.
 async fn compare(ours: &Process, installed: &Path, model: &str, seconds: u64, number: &mut usize) {
-    let (dir, connections) = (tempfile::tempdir().unwrap(), CONCURRENT[1]);
+    let dir = tempfile::tempdir().unwrap();
+    let connections = CONCURRENT[1];
     let mut command = Command::new(installed.join("bin/python"));
     command
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/chat-peer/app.py"))
@@ -182,7 +185,8 @@ async fn compare(ours: &Process, installed: &Path, model: &str, seconds: u64, nu
 
 /// Chats one after the other on so many connections, for so long.
 async fn load(address: &str, connections: usize, long: Duration, number: &mut usize) -> (f64, Vec<Duration>) {
-    let (stop, next) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(*number)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let next = Arc::new(AtomicUsize::new(*number));
     let mut open = Vec::with_capacity(connections);
     for _ in 0..connections {
         open.push(connect(address).await);
@@ -191,9 +195,11 @@ async fn load(address: &str, connections: usize, long: Duration, number: &mut us
     let chats: Vec<_> = open
         .into_iter()
         .map(|mut connection| {
-            let (stop, next) = (stop.clone(), next.clone());
+            let stop = stop.clone();
+            let next = next.clone();
             tokio::spawn(async move {
-                let (mut times, mut buffer) = (Vec::new(), Vec::with_capacity(16 * 1024));
+                let mut times = Vec::new();
+                let mut buffer = Vec::with_capacity(16 * 1024);
                 while !stop.load(Ordering::Relaxed) {
                     let began = Instant::now();
                     send(&mut connection, next.fetch_add(1, Ordering::Relaxed)).await;
@@ -221,7 +227,8 @@ async fn load(address: &str, connections: usize, long: Duration, number: &mut us
 /// What an open stream costs that waits for its model.
 async fn waiting(server: &Process) {
     let mut open = Vec::with_capacity(OPEN);
-    let (mut buffer, before) = (Vec::with_capacity(4096), server.memory());
+    let mut buffer = Vec::with_capacity(4096);
+    let before = server.memory();
     for number in 0..OPEN {
         let mut connection = connect(&server.address).await;
         send(&mut connection, number).await;

@@ -1,7 +1,6 @@
 //! How commands reach the server: over HTTP where one runs, else through the same router in this process. Either way a
 //! command is a request and an answer, so both behave alike.
 
-use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -26,7 +25,6 @@ use tower::ServiceExt;
 use crate::cli::Global;
 use crate::config::{Config, data_dir};
 use crate::exit::{Code, Exit};
-use crate::sse::{Event, Events};
 use crate::wire::{self, Outside};
 use crate::{commands, output};
 
@@ -35,6 +33,8 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 const SERVERS_PATIENCE: Duration = Duration::from_secs(60);
 /// A stream of events that says nothing for so long, not even that it is alive, is broken.
 const SILENCE: Duration = Duration::from_secs(60);
+/// The largest event of a server that is ours: a result contains all the output that is kept of a run.
+pub(crate) const EVENT_LIMIT: sse::Limits = sse::Limits::per_event(1 << 30);
 
 pub(crate) struct Client {
     door: Door,
@@ -55,33 +55,52 @@ enum Door {
     },
 }
 
+/// An event of a server that is ours.
+pub(crate) struct Event {
+    /// Empty if the stream names none.
+    pub(crate) name: String,
+    pub(crate) data: String,
+    /// The id after which the stream can be resumed.
+    pub(crate) id: Option<String>,
+}
+
 /// An answer that is still coming.
 pub(crate) struct EventStream {
     body: Body,
-    events: Events,
-    ready: VecDeque<Event>,
+    decoder: sse::Decoder,
     patience: Duration,
 }
 
 impl EventStream {
     fn new(body: Body, patience: Duration) -> Self {
-        Self { body, events: Events::default(), ready: VecDeque::new(), patience }
+        Self { body, decoder: sse::Decoder::new(EVENT_LIMIT), patience }
     }
 
+    /// Returns the next event with data, or nothing at the end of the stream. No event is lost if the caller stops
+    /// waiting.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Event>> {
-        while self.ready.is_empty() {
+        loop {
+            while self.decoder.advance()? {
+                let event = self.decoder.event();
+                if !event.data.trim_ascii().is_empty() {
+                    return Ok(Some(Event {
+                        name: event.name.to_owned(),
+                        data: String::from_utf8_lossy(event.data).into_owned(),
+                        id: event.id.map(str::to_owned),
+                    }));
+                }
+            }
             let frame = tokio::time::timeout(self.patience, self.body.frame()).await;
             let Some(frame) = frame.context("the server has fallen silent")? else { return Ok(None) };
             if let Ok(bytes) = frame.context("the server's answer was cut off")?.into_data() {
-                self.ready.extend(self.events.take(&bytes));
+                self.decoder.push(bytes)?;
             }
         }
-        Ok(self.ready.pop_front())
     }
 
-    /// Behind which event the stream can be taken up again.
+    /// Returns the id after which the stream can be resumed.
     pub(crate) fn last_id(&self) -> Option<String> {
-        self.events.last_id.clone()
+        self.decoder.last_id().map(str::to_owned)
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use model::redact::redact;
+use redact::redact;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tracing::field::{Field, Visit};
@@ -20,7 +20,8 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, reload};
 
-use crate::config::{Config, LogFormat};
+use crate::config::Config;
+use crate::config::form::LogFormat;
 use crate::telemetry;
 
 /// Changes the level while the program runs.
@@ -37,12 +38,12 @@ impl Handle {
 
 /// Starts logging, and traces where they are configured.
 pub(crate) fn start(config: &Config, traces: Option<&telemetry::Traces>) -> Handle {
-    let text = match config.log_format {
+    let text = match config.settings.log.format {
         LogFormat::Auto => std::io::stderr().is_terminal(),
         LogFormat::Json => false,
         LogFormat::Text => true,
     };
-    let (filter, level) = reload::Layer::new(targets(config.log_level));
+    let (filter, level) = reload::Layer::new(targets(config.settings.log.level));
     let log = Log { text }.with_filter(filter);
     let traces = traces.map(|traces| traces.layer().with_filter(targets(LevelFilter::INFO)));
     // Fails only if logging was started before.
@@ -50,9 +51,12 @@ pub(crate) fn start(config: &Config, traces: Option<&telemetry::Traces>) -> Hand
     Handle { level }
 }
 
-/// Our own parts as asked; of others only what is worth a warning.
+/// The crates of the workspace, as `build.rs` finds them, with spaces between them.
+const CRATES: &str = env!("ADJUTANT_CRATES");
+
+/// Returns the filter for a level: it holds for our own crates, and others write warnings at most.
 fn targets(level: LevelFilter) -> Targets {
-    let ours = ["adjutant", "assistant", "model", "server", "store", "tools"].map(|part| (part, level));
+    let ours = CRATES.split(' ').map(|name| (name, level));
     // It warns of what clients do wrong, in their words.
     let mcp = ("rmcp", level.min(LevelFilter::ERROR));
     Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(ours).with_targets([mcp])
@@ -266,5 +270,36 @@ impl Visit for Fields {
 
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
         self.put_text(field, &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_crate_of_the_workspace_writes_at_the_level_that_is_configured() {
+        // OPS-1
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut count = 0;
+        for manifest in std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path().join("Cargo.toml")) {
+            let manifest: toml::Table = std::fs::read_to_string(&manifest).unwrap().parse().unwrap();
+            let name = manifest["package"]["name"].as_str().unwrap().replace('-', "_");
+            let inside = format!("{name}::inner");
+            assert!(targets(LevelFilter::DEBUG).would_enable(&inside, &Level::DEBUG), "{name}");
+            assert!(!targets(LevelFilter::INFO).would_enable(&inside, &Level::DEBUG), "{name}");
+            count += 1;
+        }
+        assert!(count > 10, "{count}");
+        for (foreign, level, written) in [
+            ("hyper::proto", Level::INFO, false),
+            ("hyper::proto", Level::WARN, true),
+            ("rmcp::service", Level::WARN, false),
+            ("rmcp::service", Level::ERROR, true),
+        ] {
+            assert_eq!(targets(LevelFilter::TRACE).would_enable(foreign, &level), written, "{foreign} {level}");
+        }
     }
 }

@@ -7,7 +7,6 @@ mod config;
 mod exit;
 mod logging;
 mod output;
-mod sse;
 mod telemetry;
 mod wire;
 

@@ -8,6 +8,7 @@ use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::Config;
+use crate::config::form::WebOrigin;
 
 /// Where spans go. What is not sent yet is sent by [`Traces::finish`].
 pub(crate) struct Traces {
@@ -17,9 +18,9 @@ pub(crate) struct Traces {
 impl Traces {
     /// Nothing where no endpoint is configured. Must run inside the runtime that will do the sending.
     pub(crate) fn start(config: &Config) -> anyhow::Result<Option<Self>> {
-        let Some(endpoint) = &config.otlp_endpoint else { return Ok(None) };
+        let Some(WebOrigin(endpoint)) = &config.settings.telemetry.otlp_endpoint else { return Ok(None) };
         let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).build()?;
-        let resource = Resource::builder().with_service_name(config.service_name.clone()).build();
+        let resource = Resource::builder().with_service_name(config.settings.telemetry.service_name.clone()).build();
         let provider = SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build();
         Ok(Some(Self { provider }))
     }

@@ -60,7 +60,9 @@ pub(crate) fn runtime() -> anyhow::Result<Runtime> {
 /// The application on the configured database. Whoever calls this holds the lock of the data directory. Nothing is run
 /// before the supervisor is told to work.
 pub(crate) async fn app(config: &Config, settings: server::Settings, equipment: Equipment) -> anyhow::Result<App> {
-    let store = Store::open(&config.location(), config.durability).await.context("failed to open the database")?;
+    let store = Store::open(&config.location(), config.settings.database.durability)
+        .await
+        .context("failed to open the database")?;
     let supervisor = Supervisor::new(supervisor::Options {
         variables: Arc::new(|name| std::env::var(name).ok()),
         admission: config.admission.clone(),
@@ -101,7 +103,7 @@ impl Outside {
 
     /// For this configuration, to which the MCP servers are brought too.
     pub(crate) fn equipment(&self, config: &Config) -> anyhow::Result<Equipment> {
-        let models = assistant::models::all(config.models.clone(), &self.breakers, &Clock::system())
+        let models = assistant::models::all(config.models.choices.clone(), &self.breakers, &Clock::system())
             .context("failed to prepare the models")?;
         let servers = Some(self.servers.clone()).filter(|_| !config.mcp_servers.is_empty());
         Ok(Equipment { models, servers })

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tools::{Outcome, Specs};
 
@@ -112,7 +113,7 @@ pub struct Call {
 }
 
 /// What a reply cost, in tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     pub input: u64,
     /// Reasoning included.

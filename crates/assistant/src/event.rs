@@ -1,18 +1,38 @@
-//! What happens during a run, as those who watch it are told (S0's StreamEvent; `done` is the server's to send).
+//! The events of a turn.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Event {
-    Thinking { content: String },
-    ToolCall { tool_name: String, arguments: Value, status: Status },
-    ResponseDelta { delta: String, accumulated: String },
-    Error { error_type: ErrorType, message: String, recoverable: bool },
+use crate::turn::TurnOutcome;
+
+/// One event of a turn. It is serialized only for the record of an idempotency key; every interface has its own format.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEvent {
+    Thinking {
+        content: String,
+    },
+    ToolCall {
+        tool_name: String,
+        arguments: Value,
+        status: Status,
+    },
+    ResponseDelta {
+        delta: String,
+        accumulated: String,
+    },
+    Error {
+        error_type: ErrorType,
+        message: String,
+        recoverable: bool,
+    },
+    /// The last event of every turn. The exchange is stored by now.
+    Done(#[serde(with = "shared")] Arc<TurnOutcome>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     InProgress,
@@ -20,7 +40,7 @@ pub enum Status {
     Failed,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorType {
     Timeout,
@@ -31,15 +51,20 @@ pub enum ErrorType {
     Internal,
 }
 
-impl Event {
-    /// S0's name of the event.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Thinking { .. } => "thinking",
-            Self::ToolCall { .. } => "tool_call",
-            Self::ResponseDelta { .. } => "response_delta",
-            Self::Error { .. } => "error",
-        }
+/// Serializes a shared outcome like an owned one.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::turn::TurnOutcome;
+
+    pub(super) fn serialize<S: Serializer>(outcome: &Arc<TurnOutcome>, serializer: S) -> Result<S::Ok, S::Error> {
+        TurnOutcome::serialize(outcome, serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<TurnOutcome>, D::Error> {
+        TurnOutcome::deserialize(deserializer).map(Arc::new)
     }
 }
 

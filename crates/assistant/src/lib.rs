@@ -1,6 +1,6 @@
 //! The assistant: a person's sentence in, tools called, a friendly answer out.
 //!
-//! [`AgentRunner`] is the loop: it asks the model, calls what the model wants called, and holds it to the limits: who the
+//! [`turn::TurnEngine`] runs one turn from a message to the stored exchange. [`AgentRunner`] is the loop inside it: it asks the model, calls what the model wants called, and holds it to the limits: who the
 //! user is, how many calls, how long, what must be confirmed, what an answer may look like. Which model answers is a
 //! parameter ([`ChatModel`]); the built-in one ([`offline::Offline`]) needs no network. Nothing is kept between runs.
 
@@ -15,11 +15,12 @@ mod report;
 mod run;
 mod screen;
 mod shown;
+pub mod turn;
 mod wording;
 
 pub use chat_model::{Call, ChatModel, Delta, Health, Memo, ModelError, Models, Prompt, Step, Usage};
 pub use context::{AgentContext, Request};
-pub use event::{ErrorType, Event, Status};
+pub use event::{ErrorType, Status, TurnEvent};
 pub use report::{Report, still_pending};
 pub use run::{AgentResult, AgentRunner, Asked, Limits};
-pub use wording::{stopped, timed_out, trouble};
+use wording::{stopped, timed_out, trouble};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use model::redact::redact;
+use redact::redact;
 use understand::Command;
 
 use crate::Usage;

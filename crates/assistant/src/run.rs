@@ -8,7 +8,8 @@ mod thoughts;
 use std::time::{Duration, Instant};
 
 use model::conversation::ToolCall;
-use model::redact::redact_json;
+use redact::redact_json;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tools::answer::{self, Failure};
 use tools::{Act, Answer, Arguments, Consent, Held, Outcome, Spec, Specs, Toolbox, record};
@@ -16,7 +17,7 @@ use understand::Intent;
 
 use crate::confirm::{self, Reply};
 use crate::screen::{Screen, without_ids};
-use crate::{AgentContext, Call, ErrorType, Event, Models, Prompt, Request, Status, Step, Usage, log, wording};
+use crate::{AgentContext, Call, ErrorType, Models, Prompt, Request, Status, Step, TurnEvent, Usage, log, wording};
 use ask::{Said, reserve};
 use thoughts::Thoughts;
 
@@ -49,7 +50,7 @@ pub struct AgentRunner {
 }
 
 /// S1's AgentResult.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AgentResult {
     pub success: bool,
     /// For the user; never empty.
@@ -74,7 +75,7 @@ pub struct AgentResult {
 }
 
 /// A reply of a model.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Asked {
     pub model: String,
     pub success: bool,
@@ -109,23 +110,14 @@ impl AgentResult {
 }
 
 impl AgentRunner {
-    /// Carries out what the user says. An error is the database's; all else that can go wrong is in the result.
-    pub async fn run(
+    /// Carries out what the user says and reports events as they happen. Fails only if the database does; everything else
+    /// that can go wrong is in the result.
+    pub(crate) async fn stream(
         &self,
         context: &AgentContext,
         request: &Request,
         toolbox: &mut Toolbox<'_>,
-    ) -> store::Result<AgentResult> {
-        self.stream(context, request, toolbox, &mut |_| {}).await
-    }
-
-    /// [`AgentRunner::run`], telling of everything as it happens.
-    pub async fn stream(
-        &self,
-        context: &AgentContext,
-        request: &Request,
-        toolbox: &mut Toolbox<'_>,
-        watch: &mut (dyn FnMut(Event) + Send),
+        watch: &mut (dyn FnMut(TurnEvent) + Send),
     ) -> store::Result<AgentResult> {
         let deadline = match self.models.first().is_immediate() && toolbox.specs().iter().all(Spec::is_ours) {
             true => None,
@@ -175,7 +167,7 @@ struct Run<'a, 'b> {
     context: &'a AgentContext,
     request: &'a Request,
     toolbox: &'a mut Toolbox<'b>,
-    watch: &'a mut (dyn FnMut(Event) + Send),
+    watch: &'a mut (dyn FnMut(TurnEvent) + Send),
     screen: Screen,
     thoughts: Thoughts,
     records: Vec<ToolCall>,
@@ -207,7 +199,7 @@ impl Run<'_, '_> {
         if let Some(command) = commands.first() {
             log::reasoning(&thought, command);
         }
-        (self.watch)(Event::Thinking { content: thought });
+        (self.watch)(TurnEvent::Thinking { content: thought });
         self.tell_missing();
         let mut steps: Vec<Step> = Vec::new();
         let specs = self.specs.clone();
@@ -217,7 +209,8 @@ impl Run<'_, '_> {
             self.answered_by = Some(model.name().to_owned());
             let next = models.get(at + 1);
             let until = self.until(next.is_some());
-            let (context, request) = (self.context, self.request);
+            let context = self.context;
+            let request = self.request;
             let prompt = Prompt { context, request, tools: &specs, steps: &steps, until };
             let mut step = match self.listen(model, prompt).await {
                 Ok(Said::End) => return Ok(self.end()),
@@ -258,7 +251,7 @@ impl Run<'_, '_> {
         let called = record::called(&name, &shown);
         let mut shown = Value::Object(shown);
         redact_json(&mut shown);
-        let event = |status| Event::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
+        let event = |status| TurnEvent::ToolCall { tool_name: name.clone(), arguments: shown.clone(), status };
         // What may be held is not told of before it is known to be carried out.
         let specs = self.specs.clone();
         let spec = specs.iter().find(|spec| spec.name == call.name);
@@ -336,7 +329,7 @@ impl Run<'_, '_> {
                 _ => words.clone(),
             };
             let error_type = *error_type;
-            (self.watch)(Event::Error { error_type, message, recoverable: true });
+            (self.watch)(TurnEvent::Error { error_type, message, recoverable: true });
         }
     }
 
@@ -352,7 +345,7 @@ impl Run<'_, '_> {
     fn tell(&mut self, piece: Option<String>) {
         if let Some(delta) = piece {
             let accumulated = self.screen.text().to_owned();
-            (self.watch)(Event::ResponseDelta { delta, accumulated });
+            (self.watch)(TurnEvent::ResponseDelta { delta, accumulated });
         }
     }
 
@@ -395,7 +388,7 @@ impl Run<'_, '_> {
                 self.failure =
                     Some(Broken { error_type: ErrorType::ModelUnavailable, words: words.clone(), code: None });
                 let error_type = ErrorType::ModelUnavailable;
-                (self.watch)(Event::Error { error_type, message: words.clone(), recoverable: true });
+                (self.watch)(TurnEvent::Error { error_type, message: words.clone(), recoverable: true });
             }
             self.add(&words);
         }
@@ -411,7 +404,7 @@ impl Run<'_, '_> {
             ErrorType::ModelUnavailable => wording::model_unavailable(None),
             _ => words.clone(),
         };
-        (self.watch)(Event::Error { error_type: *error_type, message, recoverable: false });
+        (self.watch)(TurnEvent::Error { error_type: *error_type, message, recoverable: false });
         let words = words.clone();
         self.add(&words);
         self.failure = Some(broken);

@@ -264,7 +264,8 @@ pub(crate) fn without_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     loop {
-        let (id, label) = (find_id(rest), find_label(rest));
+        let id = find_id(rest);
+        let label = find_label(rest);
         let (start, end, labelled) = match (id, label) {
             (Some((start, end)), label) if label.is_none_or(|(at, _)| start < at) => (start, end, false),
             (_, Some((start, end))) => (start, end, true),

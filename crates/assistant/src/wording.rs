@@ -338,12 +338,12 @@ pub(crate) fn out_of_scope() -> String {
     format!("I'm afraid I can't help with that. {}", capabilities())
 }
 
-pub fn stopped() -> &'static str {
+pub(crate) fn stopped() -> &'static str {
     "I was stopped before I had finished."
 }
 
 /// S1's system error.
-pub fn trouble() -> &'static str {
+pub(crate) fn trouble() -> &'static str {
     "I'm having a bit of trouble right now. Please try again."
 }
 
@@ -376,7 +376,7 @@ pub(crate) fn done(done: &[String]) -> String {
     }
 }
 
-pub fn timed_out() -> &'static str {
+pub(crate) fn timed_out() -> &'static str {
     "This is taking longer than expected. Please try again."
 }
 

@@ -10,7 +10,8 @@ fn main() {
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let [rule, start, limit] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
-        let (start, limit): (DateTime, usize) = (start.parse().unwrap(), limit.parse().unwrap());
+        let start: DateTime = start.parse().unwrap();
+        let limit: usize = limit.parse().unwrap();
         println!("{}\t{}", words(&listed(rule, start, limit)), words(&followed(rule, start, limit)));
     }
 }

@@ -300,7 +300,8 @@ mod tests {
         let (clock, breaker) = breaker(Rules::MODEL);
         fail(&breaker, 3);
         clock.advance(Duration::from_secs(60));
-        let (one, other) = (breaker.admit().unwrap(), breaker.admit().unwrap());
+        let one = breaker.admit().unwrap();
+        let other = breaker.admit().unwrap();
         one.failed("still not");
         assert_eq!(breaker.snapshot().state, State::Open);
         other.succeeded();

@@ -128,13 +128,15 @@ impl Period {
             "" => Some(None),
             text => text.parse::<Date>().ok().map(Some),
         };
-        let (from_day, last) = (day(first)?, day(last)?);
+        let from_day = day(first)?;
+        let last = day(last)?;
         let to_day = match last {
             Some(last) => Some(last.tomorrow().ok()?),
             None => None,
         };
         let instant = |day: Date| day.to_zoned(zone.clone()).ok().map(|start| start.timestamp());
-        let (from_at, to_at) = (from_day.and_then(instant), to_day.and_then(instant));
+        let from_at = from_day.and_then(instant);
+        let to_at = to_day.and_then(instant);
         let ordered = from_day.zip(to_day).is_none_or(|(from, to)| from < to);
         (ordered && (from_day.is_some() || to_day.is_some())).then_some(Self { from_day, to_day, from_at, to_at })
     }

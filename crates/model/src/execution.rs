@@ -378,6 +378,33 @@ mod tests {
         }
     }
 
+    /// Returns the table as a diagram of mermaid.
+    fn diagram() -> String {
+        let mut lines = vec!["stateDiagram-v2".to_owned(), "    [*] --> idle: enqueued".to_owned()];
+        for (from, next) in TABLE {
+            for to in *next {
+                let label = match (from, to) {
+                    (State::Idle, State::Starting) => ": claimed",
+                    (State::Starting, State::Running) => ": started",
+                    (State::Failed, State::Starting) => ": retried",
+                    (State::Cleanup, State::Idle) => ": record closed, or waits for a retry",
+                    _ => "",
+                };
+                lines.push(format!("    {from} --> {to}{label}"));
+            }
+        }
+        lines.join("\n")
+    }
+
+    #[test]
+    fn the_architecture_document_shows_the_table() {
+        // SUP-5
+        let document = include_str!("../../../ARCHITECTURE.md");
+        let (_, rest) = document.split_once("```mermaid\nstateDiagram-v2").expect("the document has no diagram");
+        let (shown, _) = rest.split_once("\n```").expect("the diagram does not end");
+        assert_eq!(format!("stateDiagram-v2{shown}"), diagram());
+    }
+
     #[test]
     fn how_it_stands() {
         // A2A-1

@@ -1,5 +1,5 @@
 //! The nouns of adjutant and the rules that hold for them everywhere: tasks, reminders, notifications, conversations,
-//! schedules, users, ids, time, text cleaning and redaction.
+//! schedules, users, ids, time and text cleaning.
 //!
 //! Pure: nothing here waits, reads a file, opens a socket or takes the time by itself. A value of one of these types
 //! is valid; what comes from outside is a draft until its `check` has said so, with every violation at once.
@@ -14,7 +14,6 @@ pub mod invalid;
 pub mod json;
 pub mod notification;
 pub mod recurrence;
-pub mod redact;
 pub mod reminder;
 pub mod said;
 pub mod schedule;

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::redact::Redactor;
+use redact::Redactor;
 
 /// One thing that a run said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,7 +134,8 @@ pub fn as_input(parts: &[Part]) -> String {
 /// What was said, as far as it is text: the message, or else the artifacts one after the other, or else the last word.
 pub fn as_text<'a>(said: impl IntoIterator<Item = &'a Said>) -> String {
     let mut artifacts: Vec<(&str, String)> = Vec::new();
-    let (mut message, mut status) = (None, None);
+    let mut message = None;
+    let mut status = None;
     for said in said {
         match said {
             Said::Message(parts) => message = Some(as_input(parts)),
@@ -204,7 +205,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::redact::What;
+    use redact::What;
 
     fn said(value: Value) -> Said {
         serde_json::from_value(value).unwrap()
@@ -247,9 +248,8 @@ mod tests {
         // What is no text is left as it is, also where its code looks like something.
         let mut message = json!({"messageId": "m", "parts": [{"raw": "/9j/AKIA"}, {"raw": base64}, {"text": secret}]});
         redact_message(&redactor, &mut message);
-        let mark = STANDARD.encode(crate::redact::MARK);
-        let wanted =
-            json!({"messageId": "m", "parts": [{"raw": "/9j/AKIA"}, {"raw": mark}, {"text": crate::redact::MARK}]});
+        let mark = STANDARD.encode(redact::MARK);
+        let wanted = json!({"messageId": "m", "parts": [{"raw": "/9j/AKIA"}, {"raw": mark}, {"text": redact::MARK}]});
         assert_eq!(message, wanted);
     }
 

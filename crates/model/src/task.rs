@@ -126,7 +126,10 @@ impl Task {
         let tags = checks.take(tags(&self.tags));
         let completed_at = (self.status == Status::Completed).then_some(self.completed_at.unwrap_or(self.updated_at));
         let task = (|| {
-            let (title, description, recurrence, tags) = (title?, description?, recurrence?, tags?);
+            let title = title?;
+            let description = description?;
+            let recurrence = recurrence?;
+            let tags = tags?;
             Some(Self { title, description, recurrence, tags, completed_at, ..self })
         })();
         checks.finish(task)

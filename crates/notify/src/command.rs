@@ -5,9 +5,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use model::notification::Notification;
-use model::redact::redact;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use redact::redact;
 use store::outbox::Claimed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, Command};
@@ -69,7 +69,8 @@ impl Program {
         let started = command.spawn();
         let mut child = started.map_err(|error| Failure::for_now(format!("it could not be started: {error}")))?;
         let group = Group::of(&child);
-        let (input, errors) = (child.stdin.take(), child.stderr.take());
+        let input = child.stdin.take();
+        let errors = child.stderr.take();
         let payload = delivery.payload.clone();
         let said = tokio::spawn(last_words(errors));
         let told = async {
@@ -101,7 +102,8 @@ impl Program {
 /// The end of what it complains about.
 async fn last_words(errors: Option<ChildStderr>) -> String {
     let Some(mut errors) = errors else { return String::new() };
-    let (mut kept, mut chunk) = (Vec::new(), [0; 4096]);
+    let mut kept = Vec::new();
+    let mut chunk = [0; 4096];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {
         kept.extend_from_slice(&chunk[..count]);
         let excess = kept.len().saturating_sub(LAST_WORDS);

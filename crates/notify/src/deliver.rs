@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use background::backoff::Doubling;
+use background::reconcile;
 use jiff::Timestamp;
 use model::breaker::{Breaker, Change, Pass, State};
 use store::outbox::{self, Claimed};
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -19,17 +22,17 @@ use crate::{Channel, Notifier, Settings};
 const AT_ONCE: usize = 4;
 /// How often a delivery is tried.
 pub(crate) const TRIES: i64 = 12;
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+/// The delays between attempts.
+const DELAYS: Doubling = Doubling::new(Duration::from_secs(1), Duration::from_secs(3600));
 /// How long a delivery that this node cannot make is left to others.
 const ELSEWHERE: Duration = Duration::from_secs(5);
 /// What a claim may take beyond the limit of its channel.
 const MARGIN: Duration = Duration::from_secs(20);
 /// How long is waited for those under way when the server stops.
 const GRACE: Duration = Duration::from_secs(3);
-/// How often the outbox is looked at although nothing was committed here: what other nodes do is not heard of.
-const LOOK_SHARED: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_secs(10);
+/// The longest time between two rounds: commits of other nodes are not noticed.
+const POLL_INTERVAL_SHARED: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     let store = &notifier.0.store;
@@ -38,35 +41,34 @@ pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
     {
         tracing::warn!(error = %error, "what was to be delivered waits for its time");
     }
-    let mut commits = store.commits();
-    let mut at_work = AtWork::default();
-    let longest = if store.is_shared() { LOOK_SHARED } else { LOOK };
-    while !shutdown.is_cancelled() {
-        commits.mark_unchanged();
-        let next = match round(notifier, &mut at_work).await {
-            Ok(next) => notifier.until(next, longest),
-            Err(error) => {
-                tracing::warn!(error = %error, "the outbox cannot be read; it is tried again");
-                LOOK_SHARED
+    let at_work = Mutex::new(AtWork::default());
+    let poll_interval = if store.is_shared() { POLL_INTERVAL_SHARED } else { POLL_INTERVAL };
+    let wake = || {
+        let woken = notifier.woken(&notifier.0.deliver);
+        async {
+            let mut at_work = at_work.lock().await;
+            tokio::select! {
+                () = woken => {}
+                Some(ended) = at_work.tasks.join_next() => at_work.ended(notifier, ended.ok()),
             }
-        };
-        tokio::select! {
-            () = shutdown.cancelled() => break,
-            () = notifier.0.deliver.notified() => {}
-            Some(ended) = at_work.tasks.join_next() => at_work.ended(notifier, ended.ok()),
-            () = tokio::time::sleep(next) => {}
-            _ = commits.changed() => tokio::time::sleep(notifier.breath()).await,
         }
-    }
+    };
+    let work = || async {
+        let next = round(notifier, &mut *at_work.lock().await).await?;
+        Ok::<_, store::Error>(Some(notifier.until(next, poll_interval)))
+    };
+    reconcile::run("outbox_not_read", poll_interval, shutdown, wake, work).await;
+    let mut at_work = at_work.into_inner();
     let last = async { while at_work.tasks.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(GRACE, last).await;
 }
 
 /// Where nobody else can be at work, what a process before this one had claimed is not waited for.
 async fn take_over(notifier: &Notifier) -> store::Result<()> {
-    let (store, now) = (&notifier.0.store, notifier.0.clock.now());
+    let store = &notifier.0.store;
+    let now = notifier.0.clock.now();
     if !outbox::is_empty(&mut store.reader().await?).await? {
-        store.write(move |conn| Box::pin(outbox::release(conn, now))).await?;
+        store.transaction(async move |tx| outbox::release(tx, now).await).await?;
     }
     Ok(())
 }
@@ -175,7 +177,8 @@ impl Lane {
 
 /// Begins whatever can begin; says when there is more to do.
 async fn round(notifier: &Notifier, at_work: &mut AtWork) -> store::Result<Option<Timestamp>> {
-    let (store, clock) = (&notifier.0.store, &notifier.0.clock);
+    let store = &notifier.0.store;
+    let clock = &notifier.0.clock;
     let settings = notifier.settings();
     let mut next = None;
     let mut waiting = outbox::waiting(&mut store.reader().await?).await?;
@@ -209,17 +212,17 @@ async fn begin(notifier: &Notifier, at_work: &mut AtWork, lane: &Lane) -> store:
     if passes.is_empty() {
         return Ok(0);
     }
-    let (name, now) = (lane.name.clone(), notifier.0.clock.now());
-    let (lease, limit) = (now + lane.limit() + MARGIN, i64::try_from(passes.len()).unwrap_or(1));
-    let claim = notifier
-        .0
-        .store
-        .write(move |conn| Box::pin(async move { outbox::claim(conn, &name, limit, now, lease).await }));
+    let name = lane.name.clone();
+    let now = notifier.0.clock.now();
+    let lease = now + lane.limit() + MARGIN;
+    let limit = i64::try_from(passes.len()).unwrap_or(1);
+    let claim = notifier.0.store.transaction(async move |tx| outbox::claim(tx, &name, limit, now, lease).await);
     let claimed = claim.await?;
     let count = claimed.len();
     for (delivery, pass) in claimed.into_iter().zip(passes) {
         at_work.begun(lane);
-        let (notifier, lane) = (notifier.clone(), lane.clone());
+        let notifier = notifier.clone();
+        let lane = lane.clone();
         at_work.tasks.spawn(async move {
             deliver(&notifier, &lane, delivery, pass).await;
             lane.name
@@ -229,10 +232,14 @@ async fn begin(notifier: &Notifier, at_work: &mut AtWork, lane: &Lane) -> store:
 }
 
 async fn deliver(notifier: &Notifier, lane: &Lane, delivery: Claimed, pass: Pass) {
-    let (store, clock) = (&notifier.0.store, &notifier.0.clock);
+    let store = &notifier.0.store;
+    let clock = &notifier.0.clock;
     let outcome = lane.deliver(&delivery, clock.now()).await;
-    let (id, attempt, now) = (delivery.id, delivery.attempts, clock.now());
-    let (name, label) = (lane.name.as_str(), lane.label());
+    let id = delivery.id;
+    let attempt = delivery.attempts;
+    let now = clock.now();
+    let name = lane.name.as_str();
+    let label = lane.label();
     let written = match outcome {
         Ok(called) => {
             if matches!(called, Called::Delivered) {
@@ -240,7 +247,7 @@ async fn deliver(notifier: &Notifier, lane: &Lane, delivery: Claimed, pass: Pass
                 notifier.count(label, |counts| counts.delivered += 1);
                 tracing::debug!(event = "notification_delivered", channel = name, delivery = %id, attempt);
             }
-            store.write(move |conn| Box::pin(async move { outbox::done(conn, &delivery, now).await })).await
+            store.transaction(async move |tx| outbox::done(tx, &delivery, now).await).await
         }
         Err(failure) => {
             let next = next_try(&failure, attempt, store.is_shared());
@@ -249,17 +256,14 @@ async fn deliver(notifier: &Notifier, lane: &Lane, delivery: Claimed, pass: Pass
             match (next, failure.hope) {
                 (Some(pause), Hope::Elsewhere) => {
                     let next = now + pause;
-                    store
-                        .write(move |conn| Box::pin(async move { outbox::put_back(conn, &delivery, next).await }))
-                        .await
+                    store.transaction(async move |tx| outbox::put_back(tx, &delivery, next).await).await
                 }
                 (Some(pause), _) => {
                     notifier.count(label, |counts| counts.failed += 1);
-                    let (wait, next) = (pause.as_secs(), now + pause);
+                    let wait = pause.as_secs();
+                    let next = now + pause;
                     tracing::info!(event = "notification_delayed", channel = name, delivery = %id, attempt, wait, error = says);
-                    store
-                        .write(move |conn| Box::pin(async move { outbox::again(conn, &delivery, &says, next).await }))
-                        .await
+                    store.transaction(async move |tx| outbox::again(tx, &delivery, &says, next).await).await
                 }
                 (None, _) => {
                     notifier.count(label, |counts| {
@@ -267,9 +271,7 @@ async fn deliver(notifier: &Notifier, lane: &Lane, delivery: Claimed, pass: Pass
                         counts.dead += 1;
                     });
                     tracing::warn!(event = "notification_given_up", channel = name, delivery = %id, attempt, error = says);
-                    store
-                        .write(move |conn| Box::pin(async move { outbox::give_up(conn, &delivery, &says, now).await }))
-                        .await
+                    store.transaction(async move |tx| outbox::give_up(tx, &delivery, &says, now).await).await
                 }
             }
         }
@@ -292,10 +294,9 @@ fn next_try(failure: &Failure, attempt: i64, shared: bool) -> Option<Duration> {
     }
 }
 
-/// How long to wait after so many attempts.
+/// Returns the delay after so many attempts.
 fn pause(attempts: i64) -> Duration {
-    let doublings = u32::try_from(attempts.clamp(1, 32) - 1).unwrap_or_default();
-    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doublings)).min(LONGEST_PAUSE)
+    DELAYS.delay(u64::try_from(attempts.saturating_sub(1)).unwrap_or_default())
 }
 
 /// A channel is left alone, or used again.
@@ -322,6 +323,7 @@ mod tests {
     fn pauses_double_up_to_an_hour() {
         let seconds: Vec<_> = (1..=14).map(|attempt| pause(attempt).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600]);
-        assert_eq!(pause(i64::MAX), LONGEST_PAUSE);
+        assert_eq!(pause(i64::MAX), Duration::from_secs(3600));
+        assert_eq!(pause(0), Duration::from_secs(1));
     }
 }

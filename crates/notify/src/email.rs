@@ -9,7 +9,7 @@ use lettre::message::{Mailbox, MessageBuilder};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use model::notification::Notification;
-use model::redact::redact;
+use redact::redact;
 use secrecy::{ExposeSecret, SecretString};
 use store::outbox::Claimed;
 

@@ -4,9 +4,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use background::reconcile;
 use model::UserId;
 use store::notifications::{self, Numbered};
-use tokio::sync::broadcast;
+use tokio::sync::{Mutex, broadcast};
 use tokio_util::sync::CancellationToken;
 
 use crate::Notifier;
@@ -65,23 +66,18 @@ impl Follower {
 }
 
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
-    let store = &notifier.0.store;
-    let mut commits = store.commits();
-    let mut known = HashMap::new();
-    let longest = if store.is_shared() { LOOK } else { Duration::MAX };
-    while !shutdown.is_cancelled() {
-        commits.mark_unchanged();
+    let known = Mutex::new(HashMap::new());
+    let poll_interval = if notifier.0.store.is_shared() { LOOK } else { Duration::MAX };
+    let wake = || notifier.committed();
+    let work = || async {
+        let mut known = known.lock().await;
         if notifier.0.news.receiver_count() == 0 {
             known.clear();
-        } else if let Err(error) = look(notifier, &mut known).await {
-            tracing::warn!(error = %error, "followers of notifications wait");
+            return Ok(None);
         }
-        tokio::select! {
-            () = shutdown.cancelled() => break,
-            () = tokio::time::sleep(longest) => {}
-            _ = commits.changed() => tokio::time::sleep(notifier.breath()).await,
-        }
-    }
+        look(notifier, &mut known).await.map(|()| None)
+    };
+    reconcile::run("followers_not_woken", poll_interval, shutdown, wake, work).await;
 }
 
 async fn look(notifier: &Notifier, known: &mut HashMap<UserId, i64>) -> store::Result<()> {

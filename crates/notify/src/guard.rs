@@ -63,7 +63,8 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     }
     let [a, b, ..] = ip.segments();
     let global = a & 0xe000 == 0x2000;
-    let (tunnelled, example) = (a == 0x2002 || (a == 0x2001 && b < 0x200), (a == 0x2001 && b == 0xdb8) || a == 0x3fff);
+    let tunnelled = a == 0x2002 || (a == 0x2001 && b < 0x200);
+    let example = (a == 0x2001 && b == 0xdb8) || a == 0x3fff;
     global && !tunnelled && !example
 }
 

@@ -173,7 +173,8 @@ impl Notifier {
         let settings = self.settings();
         let states = settings.channels.iter().map(|channel| {
             let breaker = self.breaker(&channel.name);
-            let (now, open) = (breaker.snapshot(), breaker.is_open());
+            let now = breaker.snapshot();
+            let open = breaker.is_open();
             State {
                 name: channel.name.clone(),
                 kind: channel.way.kind(),
@@ -217,6 +218,28 @@ impl Notifier {
     /// look. Each look is a few questions to the database, and a shared one is further away.
     fn breath(&self) -> Duration {
         Duration::from_millis(if self.0.store.is_shared() { 100 } else { 20 })
+    }
+
+    /// Returns a future that completes some time after the next commit on this node.
+    fn committed(&self) -> impl Future<Output = ()> + use<> {
+        let mut commits = self.0.store.commits();
+        let debounce = self.breath();
+        async move {
+            let _ = commits.changed().await;
+            tokio::time::sleep(debounce).await;
+        }
+    }
+
+    /// Returns a future that completes when `called` is notified, and some time after the next commit on this node.
+    fn woken<'a>(&self, called: &'a Notify) -> impl Future<Output = ()> + use<'a> {
+        let called = called.notified();
+        let committed = self.committed();
+        async move {
+            tokio::select! {
+                () = called => {}
+                () = committed => {}
+            }
+        }
     }
 
     /// How long to wait for a time, at most so long: a clock may be set, and a machine may sleep.

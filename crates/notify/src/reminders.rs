@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use background::reconcile;
 use futures::StreamExt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,33 +16,16 @@ use crate::{Notifier, wording};
 /// Rows read at once, and fired at the same time.
 const AT_ONCE: i64 = 200;
 const TOGETHER: usize = 32;
-/// What other nodes write is not heard of.
-const LOOK_SHARED: Duration = Duration::from_secs(1);
-/// A clock that was set, or a machine that slept, is noticed by then.
-const LOOK: Duration = Duration::from_secs(5);
-/// After a failure.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The longest time between two rounds where other nodes write.
+const POLL_INTERVAL_SHARED: Duration = Duration::from_secs(1);
+/// The longest time between two rounds otherwise: a clock that was set, or a machine that slept, is noticed by then.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(notifier: &Notifier, shutdown: &CancellationToken) {
-    let store = &notifier.0.store;
-    let mut commits = store.commits();
-    let longest = if store.is_shared() { LOOK_SHARED } else { LOOK };
-    while !shutdown.is_cancelled() {
-        commits.mark_unchanged();
-        let wait = match round(notifier).await {
-            Ok(next) => notifier.until(next, longest),
-            Err(error) => {
-                tracing::warn!(error = %error, "reminders wait; they are tried again");
-                PAUSE
-            }
-        };
-        tokio::select! {
-            () = shutdown.cancelled() => break,
-            () = notifier.0.remind.notified() => {}
-            () = tokio::time::sleep(wait) => {}
-            _ = commits.changed() => tokio::time::sleep(notifier.breath()).await,
-        }
-    }
+    let poll_interval = if notifier.0.store.is_shared() { POLL_INTERVAL_SHARED } else { POLL_INTERVAL };
+    let wake = || notifier.woken(&notifier.0.remind);
+    let work = || async { round(notifier).await.map(|next| Some(notifier.until(next, poll_interval))) };
+    reconcile::run("reminders_not_fired", poll_interval, shutdown, wake, work).await;
 }
 
 /// What has come.
@@ -81,13 +65,9 @@ async fn fire(notifier: &Notifier, come: Come, now: Timestamp) -> store::Result<
     let told = notifier
         .0
         .store
-        .write(move |conn| {
-            Box::pin(async move {
-                match come {
-                    Come::Reminder(due) => remind(&teller, conn, &due, now).await,
-                    Come::Task(due) => tell_due(&teller, conn, &due, now).await,
-                }
-            })
+        .transaction(async move |tx| match come {
+            Come::Reminder(due) => remind(&teller, tx, &due, now).await,
+            Come::Task(due) => tell_due(&teller, tx, &due, now).await,
         })
         .await?;
     if told {

@@ -49,7 +49,8 @@ impl Webhook {
 
     /// Looks the name up, and at what it finds.
     pub(crate) async fn check(&self) -> Result<String, String> {
-        let (host, port) = (self.url.host_str().unwrap_or_default(), self.url.port_or_known_default().unwrap_or(443));
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port_or_known_default().unwrap_or(443);
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let found = tokio::net::lookup_host((host, port)).await;
         let mut found = found.map_err(|error| format!("its name cannot be looked up: {error}"))?;

@@ -39,14 +39,16 @@ impl Runner for Noting {
 #[tokio::main]
 async fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().unwrap());
-    let (count, seconds) = (arguments.next().unwrap_or(100_000), arguments.next().unwrap_or(30));
+    let count = arguments.next().unwrap_or(100_000);
+    let seconds = arguments.next().unwrap_or(30);
     let ahead = arguments.next().unwrap_or(5 + count / 4000);
     let folder = tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| ".".to_owned())).unwrap();
     let location = match std::env::var("BENCH_POSTGRES") {
         Ok(url) => Location::Postgres(url),
         Err(_) => Location::Sqlite(folder.path().join("db.sqlite")),
     };
-    let (clock, noting) = (Clock::system(), Arc::new(Noting(Mutex::default())));
+    let clock = Clock::system();
+    let noting = Arc::new(Noting(Mutex::default()));
     let store = Store::open(&location, Durability::Full).await.unwrap();
     let draft = model::agent::Draft {
         id: Some("a".into()),
@@ -75,7 +77,8 @@ async fn main() {
     supervisor.work().await.unwrap();
     let scheduler =
         Scheduler::new(Options { supervisor: supervisor.clone(), notices: Arc::new(Silent), witness: None });
-    let (shutdown, worker) = (CancellationToken::new(), scheduler.clone());
+    let shutdown = CancellationToken::new();
+    let worker = scheduler.clone();
     let stop = shutdown.clone();
     let work = tokio::spawn(async move { worker.run(stop).await });
     let left = start.duration_since(clock.now());
@@ -83,7 +86,9 @@ async fn main() {
     tokio::time::sleep(Duration::try_from(left).unwrap() + Duration::from_millis(500)).await;
     let before = cpu();
     tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
-    let (cpu, resident, most) = (cpu() - before, memory("VmRSS"), memory("VmHWM"));
+    let cpu = cpu() - before;
+    let resident = memory("VmRSS");
+    let most = memory("VmHWM");
     println!("{resident:>8.1} MB at work, {most:.1} MB at most, {:.1} % of a core", cpu / seconds as f64 * 100.0);
     // So that the last ones may be late.
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -114,30 +119,29 @@ async fn main() {
 /// Each comes due once in `count / A_SECOND` seconds, those of one second together.
 async fn fill(store: &Store, clock: &Clock, count: usize, start: Timestamp) -> Vec<uuid::Uuid> {
     let ids: Vec<_> = (0..count).map(|_| clock.id()).collect();
-    let (all, now) = (ids.clone(), clock.now());
+    let all = ids.clone();
+    let now = clock.now();
     let period = (count / A_SECOND).max(1);
     for chunk in 0..count.div_ceil(5000) {
         let ids = all[chunk * 5000..((chunk + 1) * 5000).min(count)].to_vec();
-        let job = store.write(move |conn| {
-            Box::pin(async move {
-                for (n, id) in (chunk * 5000..).zip(ids) {
-                    let input = serde_json::Map::from_iter([("input".to_owned(), n.to_string().into())]);
-                    let draft = Draft {
-                        name: Some(format!("s{n}")),
-                        agent_id: Some("a".into()),
-                        every: Some(format!("{period}s")),
-                        start_at: Some(due(start, n).to_string()),
-                        input_parameters: Some(input),
-                        ..Draft::default()
-                    };
-                    let settings = draft.check(&jiff::tz::TimeZone::UTC).unwrap();
-                    let at = When::new(&settings, now).unwrap().after(now).unwrap();
-                    let next = Some(Next { due_at: at, at });
-                    let new = New { id, settings, source: Source::Api, paused: None, next };
-                    schedules::create(conn, UserId::LOCAL, &new, now).await?;
-                }
-                Ok(())
-            })
+        let job = store.transaction(async move |tx| -> store::Result<()> {
+            for (n, id) in (chunk * 5000..).zip(ids) {
+                let input = serde_json::Map::from_iter([("input".to_owned(), n.to_string().into())]);
+                let draft = Draft {
+                    name: Some(format!("s{n}")),
+                    agent_id: Some("a".into()),
+                    every: Some(format!("{period}s")),
+                    start_at: Some(due(start, n).to_string()),
+                    input_parameters: Some(input),
+                    ..Draft::default()
+                };
+                let settings = draft.check(&jiff::tz::TimeZone::UTC).unwrap();
+                let at = When::new(&settings, now).unwrap().after(now).unwrap();
+                let next = Some(Next { due_at: at, at });
+                let new = New { id, settings, source: Source::Api, paused: None, next };
+                schedules::create(tx, UserId::LOCAL, &new, now).await?;
+            }
+            Ok(())
         });
         job.await.unwrap();
     }
@@ -155,7 +159,9 @@ fn say(what: &str, mut late: Vec<SignedDuration>) -> [f64; 4] {
     let at = |share: f64| {
         late.get((late.len().saturating_sub(1) as f64 * share) as usize).map_or(0.0, |late| late.as_secs_f64() * 1e3)
     };
-    let (half, most, last) = (at(0.5), at(0.99), at(1.0));
+    let half = at(0.5);
+    let most = at(0.99);
+    let last = at(1.0);
     println!("{what:>8}: {} runs, p50 {half:.1} ms, p99 {most:.1} ms, at most {last:.1} ms late", late.len());
     [half, most, last, late.len() as f64]
 }

@@ -38,7 +38,8 @@ impl Scheduler {
         let schedule = schedules::get(conn, whose, id, now).await?;
         let when = when(&schedule.settings, schedule.created_at)?;
         let due_at = when.last_within(schedule.created_at, at);
-        let (mut decision, mut by_hand) = (None, None);
+        let mut decision = None;
+        let mut by_hand = None;
         let (before, behind) = schedules::around(conn, whose, id, at).await?;
         if let Some(due) = due_at {
             let (upon, _) = schedules::around(conn, whose, id, due).await?;

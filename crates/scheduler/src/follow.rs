@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use model::execution::{FollowUp, State, Status};
+use model::execution::{Execution, FollowUp};
 use store::executions::{Stored, Whose, followed_up, to_follow_up};
 use store::schedules::{self, Kept};
 use uuid::Uuid;
 
-use crate::start::{Done, Prepared};
-use crate::{Event, Scheduler};
+use crate::Scheduler;
+use crate::firing::{Firing, Submissions};
 
 const AT_ONCE: i64 = 128;
 
@@ -52,65 +52,29 @@ impl Scheduler {
     }
 
     async fn ended(&self, stored: &Stored) -> store::Result<()> {
-        let (id, now) = (stored.execution.id, self.clock().now());
+        let id = stored.execution.id;
+        let now = self.clock().now();
         let seen = match stored.execution.schedule_id {
             Some(schedule) => self.look(schedule, now).await?,
             None => None,
         };
-        let Some((seen, prepared)) = seen else {
-            // Its schedule is no more.
-            let job = self.store().write(move |conn| Box::pin(async move { followed_up(conn, id).await }));
+        let Some((seen, submissions)) = seen else {
+            // Its schedule was removed.
+            let job = self.store().transaction(async move |tx| followed_up(tx, id).await);
             return job.await.map(drop);
         };
-        let execution = stored.execution.clone();
-        self.in_order(seen, prepared, move |scheduler, conn, kept, prepared, done| {
-            Box::pin(async move {
-                if !followed_up(conn, id).await? {
-                    return Ok(());
-                }
-                match Status::of(execution.state) {
-                    Some(Status::Success) => {
-                        schedules::followed(conn, kept, Some(Status::Success), 0).await?;
-                        if kept.schedule.failures > 0 {
-                            let text = match kept.schedule.failures {
-                                1 => "it works again after a failure".to_owned(),
-                                count => format!("it works again after {count} failures"),
-                            };
-                            scheduler.tell(conn, kept, Event::Recovered, text, Some(id), now, done).await?;
-                        }
-                    }
-                    Some(Status::Cancelled) => {
-                        // Somebody wanted that; it says nothing about the agent.
-                        schedules::followed(conn, kept, Some(Status::Cancelled), kept.schedule.failures).await?;
-                    }
-                    status => {
-                        let why = execution.error_message.clone().unwrap_or_else(|| words(execution.state).to_owned());
-                        scheduler.failed(conn, kept, status, &why, Some(id), now, done).await?;
-                    }
-                }
-                let kept = schedules::lock(conn, Whose::Users(kept.owner), kept.schedule.id, now).await?;
-                scheduler.begin_queued(conn, &kept, prepared, now, done).await?;
-                scheduler.finish(conn, &kept, now).await
-            })
-        })
-        .await
+        self.act_on_end(seen, submissions, Some(stored.execution.clone())).await
     }
 
-    /// Starts what waits, although nothing has ended that it could have waited for.
+    /// Starts what waits, although no execution has ended that it could have waited for.
     async fn free(&self, schedule: Uuid) -> store::Result<()> {
         let now = self.clock().now();
-        let Some((seen, prepared)) = self.look(schedule, now).await? else { return Ok(()) };
-        self.in_order(seen, prepared, move |scheduler, conn, kept, prepared, done| {
-            Box::pin(async move {
-                scheduler.begin_queued(conn, kept, prepared, now, done).await?;
-                scheduler.finish(conn, kept, now).await
-            })
-        })
-        .await
+        let Some((seen, submissions)) = self.look(schedule, now).await? else { return Ok(()) };
+        self.act_on_end(seen, submissions, None).await
     }
 
     /// The schedule as it is, and an execution for what waits, if something does.
-    async fn look(&self, schedule: Uuid, now: Timestamp) -> store::Result<Option<(Kept, Prepared)>> {
+    async fn look(&self, schedule: Uuid, now: Timestamp) -> store::Result<Option<(Kept, Submissions)>> {
         let mut reader = self.store().reader().await?;
         let kept = match schedules::look(&mut reader, Whose::Everyones, schedule, now).await {
             Ok(kept) => kept,
@@ -124,55 +88,32 @@ impl Scheduler {
         };
         let waits = schedules::queued(&mut reader, schedule, 1).await?.pop();
         drop(reader);
-        let prepared = waits.map(|waits| self.prepare(&kept.schedule, kept.owner, Some(waits.due_at)));
-        Ok(Some((kept, prepared.into_iter().collect())))
+        let submission = waits.map(|waits| self.prepare(&kept.schedule, kept.owner, Some(waits.due_at)));
+        Ok(Some((kept, submission.into_iter().collect())))
     }
 
-    /// The schedule is locked before anything else is: everyone who acts upon one does it in this order.
-    async fn in_order<W>(&self, seen: Kept, mut prepared: Prepared, work: W) -> store::Result<()>
-    where
-        W: for<'c> FnOnce(
-                &'c Self,
-                &'c mut store::Conn,
-                &'c Kept,
-                &'c mut Prepared,
-                &'c mut Done,
-            ) -> futures::future::BoxFuture<'c, store::Result<()>>
-            + Send
-            + 'static,
-    {
-        let (scheduler, now) = (self.clone(), self.clock().now());
-        let copies: Prepared = prepared.clone();
-        let written = self.store().write(move |conn| {
-            Box::pin(async move {
-                let mut done = Done::default();
-                let kept = schedules::lock(conn, Whose::Everyones, seen.schedule.id, now).await?;
-                if kept.version != seen.version {
-                    // What was prepared may not be what is wanted now; it waits a moment longer.
-                    done.unused.extend(prepared.drain(..).flatten());
-                }
-                work(&scheduler, conn, &kept, &mut prepared, &mut done).await?;
-                done.unused.extend(prepared.into_iter().flatten());
-                Ok(done)
-            })
+    /// Records the end of an execution, if there is one, and starts what waits. The schedule is locked before anything else:
+    /// every transaction that acts on one uses this order.
+    async fn act_on_end(&self, seen: Kept, submissions: Submissions, ended: Option<Execution>) -> store::Result<()> {
+        let scheduler = self.clone();
+        let now = self.clock().now();
+        let done = self.store().transaction(async move |tx| {
+            let row = schedules::lock(tx, Whose::Everyones, seen.schedule.id, now).await?;
+            // A schedule that was changed since may not want what was prepared; the next look prepares it again.
+            let submissions = if row.version == seen.version { submissions } else { Submissions::new() };
+            let mut firing = Firing::new(&scheduler, tx, row, submissions, now);
+            if let Some(execution) = &ended
+                && !firing.record_end(execution).await?
+            {
+                return Ok(());
+            }
+            firing.begin_queued().await?;
+            firing.finish().await
         });
-        match written.await {
-            Ok(done) => {
-                self.after(&done);
-                Ok(())
-            }
-            Err(error) => {
-                self.forget(&copies);
-                // Removed meanwhile: the next look finds it so.
-                if matches!(error, store::Error::NotFound) { Ok(()) } else { Err(error) }
-            }
+        match done.await {
+            // The schedule was removed meanwhile; the next look finds that.
+            Err(store::Error::NotFound) => Ok(()),
+            result => result,
         }
-    }
-}
-
-fn words(state: State) -> &'static str {
-    match state {
-        State::Timeout => "it took too long",
-        _ => "it failed",
     }
 }

@@ -7,12 +7,12 @@
 
 mod explain;
 mod fire;
+mod firing;
 mod follow;
 mod manage;
 mod notices;
 mod plan;
 mod run;
-mod start;
 mod sync;
 pub mod when;
 
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::schedule::Kind;
 use model::{Clock, User, UserId};
-use store::Store;
+use store::{Store, Transaction};
 use supervisor::Supervisor;
 use tokio::sync::Notify;
 
@@ -84,9 +84,23 @@ impl Scheduler {
         Self(Arc::new(Inner { supervisor, notices, witness, call: Notify::new(), decided: Default::default() }))
     }
 
-    /// A schedule was made or changed, and that is committed.
+    /// Has the scheduler read the next due time again.
     pub fn wake(&self) {
         self.0.call.notify_one();
+    }
+
+    /// Wakes the scheduler once the transaction is committed: a schedule may be due earlier than before.
+    fn wake_after_commit(&self, tx: &mut Transaction) {
+        let scheduler = self.clone();
+        tx.after_commit(move || scheduler.wake());
+    }
+
+    /// Counts a decision once the transaction is committed.
+    fn count_after_commit(&self, tx: &mut Transaction, kind: Kind) {
+        let scheduler = self.clone();
+        tx.after_commit(move || {
+            scheduler.0.decided[kind as usize].fetch_add(1, Ordering::Relaxed);
+        });
     }
 
     /// How often this node has decided what.
@@ -116,10 +130,6 @@ impl Scheduler {
         if let Some(witness) = &self.0.witness {
             witness(point);
         }
-    }
-
-    fn count(&self, kind: Kind) {
-        self.0.decided[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
 }
 

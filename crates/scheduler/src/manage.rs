@@ -1,15 +1,15 @@
-//! What people do with schedules: make, change, pause, resume, remove, run. Everything that writes takes the connection of
-//! the caller's transaction; [`Scheduler::wake`] is to be called when that is committed.
+//! Makes, changes, pauses, resumes, removes and runs schedules for people. Everything that writes does so in the
+//! transaction of the caller.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::invalid::Checks;
 use model::schedule::{Decision, Draft, Kind, Patch, Schedule, Settings, Source};
 use model::{Invalid, User, UserId};
-use store::executions::{New, Whose};
+use store::executions::Whose;
 use store::schedules::{self, Kept, Next};
-use store::{Conn, Error};
-use supervisor::Refused;
+use store::{Error, Transaction};
+use supervisor::{Refused, Submission};
 use uuid::Uuid;
 
 use crate::plan::occurrences;
@@ -76,37 +76,47 @@ impl Scheduler {
     }
 
     /// Makes a schedule that [`Scheduler::check`] has let through.
-    pub async fn create(&self, conn: &mut Conn, owner: UserId, checked: &Checked) -> store::Result<Schedule> {
+    pub async fn create(&self, tx: &mut Transaction, owner: UserId, checked: &Checked) -> store::Result<Schedule> {
         let paused = (checked.enabled == Some(false)).then(|| BY_HAND.to_owned());
-        self.make(conn, owner, checked, Source::Api, paused).await
+        self.make(tx, owner, checked, Source::Api, paused).await
     }
 
     pub(crate) async fn make(
         &self,
-        conn: &mut Conn,
+        tx: &mut Transaction,
         owner: UserId,
         checked: &Checked,
         source: Source,
         paused: Option<String>,
     ) -> store::Result<Schedule> {
-        let (id, now, settings) = (self.clock().id(), self.clock().now(), checked.settings.clone());
+        let id = self.clock().id();
+        let now = self.clock().now();
+        let settings = checked.settings.clone();
         let next = next(id, &settings, now, now)?;
         let paused = paused.or_else(|| next.is_none().then(|| FINISHED.to_owned()));
-        schedules::create(conn, owner, &schedules::New { id, settings, source, paused, next }, now).await
+        self.wake_after_commit(tx);
+        schedules::create(tx, owner, &schedules::New { id, settings, source, paused, next }, now).await
     }
 
     /// Changes a schedule to what [`Scheduler::check_change`] has let through. Its next time is counted from now where its
     /// times are others.
-    pub async fn change(&self, conn: &mut Conn, whose: Whose, id: Uuid, checked: &Checked) -> store::Result<Schedule> {
-        let kept = schedules::lock(conn, whose, id, self.clock().now()).await?;
+    pub async fn change(
+        &self,
+        tx: &mut Transaction,
+        whose: Whose,
+        id: Uuid,
+        checked: &Checked,
+    ) -> store::Result<Schedule> {
+        let kept = schedules::lock(tx, whose, id, self.clock().now()).await?;
         if kept.schedule.source == Source::File {
             return Err(Error::Configured);
         }
-        self.rewrite(conn, kept, checked).await
+        self.rewrite(tx, kept, checked).await
     }
 
-    pub(crate) async fn rewrite(&self, conn: &mut Conn, kept: Kept, checked: &Checked) -> store::Result<Schedule> {
-        let (now, settings) = (self.clock().now(), &checked.settings);
+    pub(crate) async fn rewrite(&self, tx: &mut Transaction, kept: Kept, checked: &Checked) -> store::Result<Schedule> {
+        let now = self.clock().now();
+        let settings = &checked.settings;
         let id = kept.schedule.id;
         let retimed = !settings.is_timed_like(&kept.schedule.settings);
         let upcoming = if retimed {
@@ -114,16 +124,17 @@ impl Scheduler {
         } else {
             kept.due_at.map(|due_at| Next { due_at, at: put_off(id, due_at, settings.jitter) })
         };
+        self.wake_after_commit(tx);
         let mut schedule = kept.schedule.clone();
         if *settings != kept.schedule.settings {
-            schedule = schedules::change(conn, &kept, settings, upcoming, now).await?;
+            schedule = schedules::change(tx, &kept, settings, upcoming, now).await?;
         }
         let finished = schedule.paused_reason.as_deref() == Some(FINISHED);
         let whose = Whose::Users(kept.owner);
         match checked.enabled {
-            Some(false) if schedule.enabled => self.pause(conn, whose, id, None).await,
-            Some(true) if !schedule.enabled => self.resume(conn, whose, id).await,
-            None if finished && retimed && upcoming.is_some() => self.resume(conn, whose, id).await,
+            Some(false) if schedule.enabled => self.pause(tx, whose, id, None).await,
+            Some(true) if !schedule.enabled => self.resume(tx, whose, id).await,
+            None if finished && retimed && upcoming.is_some() => self.resume(tx, whose, id).await,
             _ => Ok(schedule),
         }
     }
@@ -131,25 +142,25 @@ impl Scheduler {
     /// Pauses a schedule; one that is paused stays so, with its first reason.
     pub async fn pause(
         &self,
-        conn: &mut Conn,
+        tx: &mut Transaction,
         whose: Whose,
         id: Uuid,
         reason: Option<&str>,
     ) -> store::Result<Schedule> {
         let now = self.clock().now();
-        let kept = schedules::lock(conn, whose, id, now).await?;
+        let kept = schedules::lock(tx, whose, id, now).await?;
         if !kept.schedule.enabled {
             return Ok(kept.schedule);
         }
         let reason = reason.map(str::trim).filter(|reason| !reason.is_empty()).unwrap_or(BY_HAND);
-        schedules::pause(conn, &kept, reason, now).await
+        schedules::pause(tx, &kept, reason, now).await
     }
 
     /// Lets a schedule go on with its next time from now; what fell into the pause is on record and not made up for.
     /// [`Error::Ended`]: it has no more times.
-    pub async fn resume(&self, conn: &mut Conn, whose: Whose, id: Uuid) -> store::Result<Schedule> {
+    pub async fn resume(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<Schedule> {
         let now = self.clock().now();
-        let kept = schedules::lock(conn, whose, id, now).await?;
+        let kept = schedules::lock(tx, whose, id, now).await?;
         if kept.schedule.enabled {
             return Ok(kept.schedule);
         }
@@ -157,62 +168,70 @@ impl Scheduler {
         if upcoming.is_none() {
             return Err(Error::Ended);
         }
-        self.note_pause(conn, &kept, now).await?;
-        schedules::resume(conn, &kept, upcoming, now).await
+        self.note_pause(tx, &kept, now).await?;
+        self.wake_after_commit(tx);
+        schedules::resume(tx, &kept, upcoming, now).await
     }
 
     /// The times that fell into a pause have their decisions too.
-    async fn note_pause(&self, conn: &mut Conn, kept: &Kept, now: Timestamp) -> store::Result<()> {
+    async fn note_pause(&self, tx: &mut Transaction, kept: &Kept, now: Timestamp) -> store::Result<()> {
         let Schedule { id, settings, created_at, paused_reason, .. } = &kept.schedule;
         let Some(first) = kept.due_at.filter(|due| *due <= now) else { return Ok(()) };
         let reason = paused_reason.clone();
         for (due_at, until) in occurrences(&when(settings, *created_at)?, first, now) {
-            if !schedules::is_decided(conn, *id, due_at).await? {
-                let (decided_at, kind, reason) = (now, Kind::Paused, reason.clone());
+            if !schedules::is_decided(tx, *id, due_at).await? {
+                let decided_at = now;
+                let kind = Kind::Paused;
+                let reason = reason.clone();
                 let decision =
                     Decision { schedule_id: *id, due_at, decided_at, kind, reason, execution_id: None, until };
-                schedules::decide(conn, &decision).await?;
-                self.count(Kind::Paused);
+                schedules::decide(tx, &decision).await?;
+                self.count_after_commit(tx, Kind::Paused);
             }
         }
         Ok(())
     }
 
     /// Removes a schedule with its history.
-    pub async fn remove(&self, conn: &mut Conn, whose: Whose, id: Uuid) -> store::Result<()> {
-        if schedules::get(conn, whose, id, self.clock().now()).await?.source == Source::File {
+    pub async fn remove(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<()> {
+        if schedules::get(tx, whose, id, self.clock().now()).await?.source == Source::File {
             return Err(Error::Configured);
         }
-        schedules::remove(conn, whose, id).await
+        schedules::remove(tx, whose, id).await
     }
 
-    /// An execution of the schedule ([`schedules::look`]) for [`Scheduler::run_now`]; it belongs to the schedule's owner. The agent must be woken
-    /// ([`supervisor::Supervisor::wake`]) when that is committed, and the execution forgotten when it was refused.
-    pub fn prepare_run(&self, kept: &Kept) -> Result<New, Refused> {
+    /// Prepares an execution for [`Scheduler::run_now`]. It belongs to the owner of the schedule.
+    pub fn prepare_run(&self, kept: &Kept) -> Result<Submission, Refused> {
         self.prepare(&kept.schedule, kept.owner, None)
     }
 
-    /// Runs a schedule at once, whatever else of it runs, also one that is paused.
-    pub async fn run_now(&self, conn: &mut Conn, whose: Whose, id: Uuid, new: &New) -> store::Result<()> {
+    /// Runs a schedule at once, whatever else of it runs, also one that is paused. Returns the id of the execution.
+    pub async fn run_now(
+        &self,
+        tx: &mut Transaction,
+        whose: Whose,
+        id: Uuid,
+        submission: Submission,
+    ) -> store::Result<Uuid> {
         let now = self.clock().now();
-        let kept = schedules::lock(conn, whose, id, now).await?;
-        store::executions::submit(conn, new).await?;
-        schedules::started(conn, id, now).await?;
+        let kept = schedules::lock(tx, whose, id, now).await?;
+        let execution = self.supervisor().enqueue(tx, submission).await?;
+        schedules::started(tx, id, now).await?;
         let mut decision = Decision {
             schedule_id: kept.schedule.id,
             due_at: now,
             decided_at: now,
             kind: Kind::Run,
             reason: None,
-            execution_id: Some(new.execution.id),
+            execution_id: Some(execution),
             until: None,
         };
         // Twice within a microsecond, or at one of its own times.
-        while !schedules::decide(conn, &decision).await? {
+        while !schedules::decide(tx, &decision).await? {
             decision.due_at += jiff::SignedDuration::from_micros(1);
         }
-        self.count(Kind::Run);
-        Ok(())
+        self.count_after_commit(tx, Kind::Run);
+        Ok(execution)
     }
 
     /// The next times at which something will be run, as they will be run: put off by their jitter. Also of one that is

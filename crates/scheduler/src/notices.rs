@@ -4,16 +4,12 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use model::UserId;
 use model::schedule::Schedule;
-use store::Conn;
+use store::Transaction;
 use uuid::Uuid;
 
-/// Passes news on. The connection is that of the transaction in which it happened: what is written there is written if,
-/// and only if, it did.
+/// Notifies the owners of schedules, in the transaction in which the event happened.
 pub trait Notices: Send + Sync + 'static {
-    fn tell<'a>(&'a self, conn: &'a mut Conn, news: &'a News) -> BoxFuture<'a, store::Result<()>>;
-
-    /// What was told is committed.
-    fn committed(&self) {}
+    fn tell<'a>(&'a self, tx: &'a mut Transaction, news: &'a News) -> BoxFuture<'a, store::Result<()>>;
 }
 
 /// Something that the owner of a schedule should hear of.
@@ -44,7 +40,7 @@ pub enum Event {
 pub struct Silent;
 
 impl Notices for Silent {
-    fn tell<'a>(&'a self, _: &'a mut Conn, _: &'a News) -> BoxFuture<'a, store::Result<()>> {
+    fn tell<'a>(&'a self, _: &'a mut Transaction, _: &'a News) -> BoxFuture<'a, store::Result<()>> {
         Box::pin(async { Ok(()) })
     }
 }

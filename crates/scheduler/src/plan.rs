@@ -49,7 +49,8 @@ pub(crate) fn occurrences(when: &When, first: Timestamp, until: Timestamp) -> Ve
 }
 
 pub(crate) fn plan(kept: &Kept, when: &When, due: Timestamp, now: Timestamp) -> Plan {
-    let (id, settings) = (kept.schedule.id, &kept.schedule.settings);
+    let id = kept.schedule.id;
+    let settings = &kept.schedule.settings;
     let acted = |time: Timestamp| put_off(id, time, settings.jitter);
     // With jitter, one whose time has come may still be put off; it is next then.
     let surely = now.checked_sub(settings.jitter.map_or(SignedDuration::ZERO, Length::signed)).unwrap_or(now);

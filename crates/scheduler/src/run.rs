@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use background::reconcile;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -11,10 +12,10 @@ use crate::Scheduler;
 /// schedule that is due before ours.
 const ALONE: Duration = Duration::from_secs(30);
 const SHARED: Duration = Duration::from_secs(1);
-/// After a look that came to nothing: somebody else is at it, or the database is not there.
+/// The pause after a round that found something due and did nothing: another node is working on it.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How often ends are looked for although nobody has told of one.
-const LOOK: Duration = Duration::from_secs(3);
+/// The longest time between two rounds of following up ends.
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
 
 impl Scheduler {
     /// Works until it is told to stop; what has begun by then is finished.
@@ -23,56 +24,24 @@ impl Scheduler {
     }
 
     async fn fire_until(&self, shutdown: &CancellationToken) {
-        let mut warned = false;
-        while !shutdown.is_cancelled() {
-            let wait = match self.fire_and_look().await {
-                Ok(wait) => {
-                    warned = false;
-                    wait
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut warned, true) {
-                        tracing::warn!(event = "schedules_not_fired", error = %error);
-                    }
-                    SHARED
-                }
-            };
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = self.0.call.notified() => {}
-                () = tokio::time::sleep(wait) => {}
-            }
-        }
+        let poll_interval = if self.store().is_shared() { SHARED } else { ALONE };
+        let wake = || self.0.call.notified();
+        reconcile::run("schedules_not_fired", poll_interval, shutdown, wake, || self.fire_and_look()).await;
     }
 
-    /// How long there is nothing to do.
-    async fn fire_and_look(&self) -> store::Result<Duration> {
+    /// Fires what is due. Returns how long nothing is due after that.
+    async fn fire_and_look(&self) -> store::Result<Option<Duration>> {
         let fired = self.fire_due().await?;
         let first = store::schedules::first_due(&mut self.store().reader().await?).await?;
-        let most = if self.store().is_shared() { SHARED } else { ALONE };
-        let wait = first.map_or(most, |first| until(first, self.clock().now()).min(most));
-        // Without the pause a row that another node holds would be looked at without end.
-        Ok(if wait.is_zero() && fired.acted == 0 { PAUSE } else { wait })
+        let wait = first.map(|first| until(first, self.clock().now()));
+        // Without the pause a row that another node holds would be read without end.
+        Ok(wait.map(|wait| if wait.is_zero() && fired.acted == 0 { PAUSE } else { wait }))
     }
 
     async fn follow_until(&self, shutdown: &CancellationToken) {
-        let mut warned = false;
-        loop {
-            // From here on nothing that ends is missed.
-            let ended = self.0.supervisor.next_end();
-            match self.follow_up().await {
-                Ok(_) => warned = false,
-                Err(error) if !std::mem::replace(&mut warned, true) => {
-                    tracing::warn!(event = "schedules_not_followed_up", error = %error);
-                }
-                Err(_) => {}
-            }
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                () = ended => {}
-                () = tokio::time::sleep(LOOK) => {}
-            }
-        }
+        let wake = || self.0.supervisor.next_end();
+        let work = || async { self.follow_up().await.map(|_| None) };
+        reconcile::run("schedules_not_followed_up", POLL_INTERVAL, shutdown, wake, work).await;
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use model::UserId;
 use model::schedule::Source;
-use store::Error;
 use store::executions::Whose;
 use store::schedules::{self, Filter};
+use store::{Error, Transaction};
 
 use crate::{Checked, Scheduler};
 
@@ -30,20 +30,19 @@ impl Scheduler {
     /// Makes the table say what the file says. They belong to the local user. All nodes must have the same ones.
     pub async fn sync(&self, file: Vec<Checked>) -> store::Result<Synced> {
         let scheduler = self.clone();
-        let synced =
-            self.store().write(move |conn| Box::pin(async move { scheduler.sync_in(conn, &file).await })).await?;
-        self.wake();
-        Ok(synced)
+        self.store().transaction(async move |tx| scheduler.sync_in(tx, &file).await).await
     }
 
-    async fn sync_in(&self, conn: &mut store::Conn, file: &[Checked]) -> store::Result<Synced> {
+    async fn sync_in(&self, tx: &mut Transaction, file: &[Checked]) -> store::Result<Synced> {
         // Nodes that start together do this one after the other.
-        schedules::alone(conn).await?;
-        let (mut synced, now) = (Synced::default(), self.clock().now());
+        schedules::alone(tx).await?;
+        let mut synced = Synced::default();
+        let now = self.clock().now();
         let mut known = BTreeMap::new();
-        let (filter, mut after) = (Filter { source: Some(Source::File), ..Filter::default() }, None);
+        let filter = Filter { source: Some(Source::File), ..Filter::default() };
+        let mut after = None;
         loop {
-            let page = schedules::list(conn, Whose::Everyones, &filter, after.as_ref(), PAGE, now).await?;
+            let page = schedules::list(tx, Whose::Everyones, &filter, after.as_ref(), PAGE, now).await?;
             known.extend(page.rows.into_iter().map(|schedule| (schedule.settings.name.to_lowercase(), schedule.id)));
             after = page.next;
             if after.is_none() {
@@ -55,20 +54,21 @@ impl Scheduler {
             let off = checked.enabled == Some(false);
             let Some(id) = known.remove(&name.to_lowercase()) else {
                 let paused = off.then(|| SWITCHED_OFF.to_owned());
-                match self.make(conn, UserId::LOCAL, checked, Source::File, paused).await {
+                match self.make(tx, UserId::LOCAL, checked, Source::File, paused).await {
                     Ok(_) => synced.added.push(name),
                     Err(Error::Taken(_)) => synced.taken.push(name),
                     Err(error) => return Err(error),
                 }
                 continue;
             };
-            let kept = schedules::lock(conn, Whose::Everyones, id, now).await?;
-            let (before, whose) = (kept.schedule.clone(), Whose::Users(kept.owner));
-            let mut schedule = self.rewrite(conn, kept, &Checked { enabled: None, ..checked.clone() }).await?;
+            let kept = schedules::lock(tx, Whose::Everyones, id, now).await?;
+            let before = kept.schedule.clone();
+            let whose = Whose::Users(kept.owner);
+            let mut schedule = self.rewrite(tx, kept, &Checked { enabled: None, ..checked.clone() }).await?;
             if off && schedule.enabled {
-                schedule = self.pause(conn, whose, id, Some(SWITCHED_OFF)).await?;
+                schedule = self.pause(tx, whose, id, Some(SWITCHED_OFF)).await?;
             } else if !off && schedule.paused_reason.as_deref() == Some(SWITCHED_OFF) {
-                schedule = match self.resume(conn, whose, id).await {
+                schedule = match self.resume(tx, whose, id).await {
                     Err(Error::Ended) => schedule,
                     resumed => resumed?,
                 };
@@ -78,7 +78,7 @@ impl Scheduler {
             }
         }
         for (name, id) in known {
-            schedules::remove(conn, Whose::Everyones, id).await?;
+            schedules::remove(tx, Whose::Everyones, id).await?;
             synced.removed.push(name);
         }
         Ok(synced)

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
 use assistant::Models;
+use assistant::turn::TurnEngine;
 use jiff::Timestamp;
 use model::{Clock, UserId};
 use notify::Notifier;
@@ -21,7 +22,7 @@ use understand::Reader;
 use crate::a2a::Door as A2aDoor;
 use crate::auth::revocations::Revocations;
 use crate::auth::verifier::Verifier;
-use crate::chat::{Assistant, Turns};
+use crate::chat::Assistant;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::notices::Notices;
@@ -35,7 +36,7 @@ struct Inner {
     supervisor: Supervisor,
     notifier: Notifier,
     scheduler: Scheduler,
-    turns: Turns,
+    turns: TurnEngine,
     tasks: TaskTracker,
     metrics: Metrics,
     revocations: Revocations,
@@ -112,12 +113,14 @@ impl App {
         let in_force = InForce::new(settings, equipment.into(), &scheduler, None);
         let secret = in_force.settings.auth.as_ref().and_then(|auth| auth.secret.as_ref());
         let mcp = Door::new(supervisor.store().clone(), secret.map(|secret| secret.expose_secret().as_bytes()));
+        let tasks = TaskTracker::new();
+        let turns = TurnEngine::new(supervisor.store().clone(), supervisor.clock().clone(), tasks.clone());
         let app = Self(Arc::new(Inner {
             supervisor,
             notifier,
             scheduler,
-            turns: Turns::default(),
-            tasks: TaskTracker::new(),
+            turns,
+            tasks,
             metrics: Metrics::default(),
             revocations: Revocations::default(),
             mcp,
@@ -165,7 +168,8 @@ impl App {
         &self.0.tasks
     }
 
-    pub(crate) fn turns(&self) -> &Turns {
+    /// Runs turns of the assistant.
+    pub(crate) fn turns(&self) -> &TurnEngine {
         &self.0.turns
     }
 

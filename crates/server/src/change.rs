@@ -8,15 +8,14 @@ use axum::extract::{FromRequest, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures::future::BoxFuture;
 use http_body_util::BodyExt;
 use model::text::hex;
 use model::{Invalid, User};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
-use store::Conn;
 use store::idempotency::{Key, Reply, once};
+use store::{Job, Transaction};
 
 use crate::{App, Problem, input};
 
@@ -107,31 +106,33 @@ impl<T> Change<T> {
         (self.app, self.user, self.body, self.key)
     }
 
-    /// Carries the change out, once for its key, and answers when it is committed. `what` names the thing that may not
-    /// be found.
-    pub(crate) async fn carry_out<A, W>(self, what: &'static str, work: W) -> Result<Response, Problem>
+    /// Carries the change out in one transaction, once for its key. `noun` names what a missing row is called.
+    pub(crate) async fn carry_out<A, W>(self, noun: &'static str, work: W) -> Result<Response, Problem>
     where
-        A: Serialize,
-        W: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, store::Result<Answer<A>>> + Send + 'static,
+        A: Serialize + Send + 'static,
+        W: AsyncFnOnce(&mut Transaction) -> store::Result<Answer<A>>
+            + for<'t> Job<'t, Answer<A>, store::Error>
+            + 'static,
     {
-        self.carry_out_or(Problem::from_store(what), work).await
+        self.carry_out_or(Problem::from_store(noun), work).await
     }
 
-    /// The same, with what is said where it fails.
-    pub(crate) async fn carry_out_or<A, W>(
+    /// Like [`Change::carry_out`], for work with an error of its own.
+    pub(crate) async fn carry_out_or<A, E, W>(
         self,
-        problem: impl Fn(store::Error) -> Problem,
+        problem: impl Fn(E) -> Problem,
         work: W,
     ) -> Result<Response, Problem>
     where
-        A: Serialize,
-        W: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, store::Result<Answer<A>>> + Send + 'static,
+        A: Serialize + Send + 'static,
+        E: From<store::Error> + Send + 'static,
+        W: AsyncFnOnce(&mut Transaction) -> Result<Answer<A>, E> + for<'t> Job<'t, Answer<A>, E> + 'static,
     {
-        let (owner, key, now) = (self.user.id, self.key, self.app.clock().now());
-        let written = self.app.store().write(move |conn| {
-            Box::pin(async move {
-                once(conn, owner, key.as_ref(), now, |conn| Box::pin(async move { reply(work(conn).await?) })).await
-            })
+        let owner = self.user.id;
+        let key = self.key;
+        let now = self.app.clock().now();
+        let written = self.app.store().transaction(async move |tx| {
+            once(tx, owner, key.as_ref(), now, async move |tx| Ok(reply(work(tx).await?)?)).await
         });
         let (reply, earlier) = written.await.map_err(problem)?;
         Ok(respond(reply, earlier))

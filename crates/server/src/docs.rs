@@ -1,6 +1,8 @@
 //! The description of the interface for programs (`/openapi.json`) and people (`/docs`), made from the handlers
 //! themselves. Everything it shows is served from here.
 
+mod protocols;
+
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
@@ -11,7 +13,7 @@ use utoipa::openapi::{
     ComponentsBuilder, ContentBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, Ref,
     Required, ResponseBuilder, Type,
 };
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::{OpenApi as _, PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::App;
@@ -54,6 +56,7 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
         }
         item.get.iter_mut().for_each(add_common_problems);
     }
+    description.merge(protocols::Protocols::openapi());
     // As text once and for all: the tree it is made from is large and of no further use.
     let description = Bytes::from(serde_json::to_vec(&description).unwrap_or_default());
     let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];

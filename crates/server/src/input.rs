@@ -1,6 +1,5 @@
 //! Reading requests: bodies, query strings, path segments. Whatever is wrong is named by its field; nothing is ignored.
 
-use std::borrow::Cow;
 use std::str::FromStr;
 
 use axum::extract::rejection::PathRejection;
@@ -8,7 +7,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use model::Invalid;
-use percent_encoding::percent_decode_str;
+use query::Reason;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -41,17 +40,16 @@ pub(crate) struct Query(Vec<(&'static str, String)>);
 impl Query {
     pub(crate) fn read(query: Option<&str>, known: &[&'static str]) -> Result<Self, Invalid> {
         let mut params = Vec::new();
-        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decode("query", name)?;
+        for pair in query::pairs(query.unwrap_or_default()) {
+            let (name, value) = pair.map_err(refused)?;
             let Some(name) = known.iter().find(|known| **known == name) else {
                 let message = format!("is not a parameter here; known: {}", known.join(", "));
                 return Err(Invalid::one(name, "unknown", message));
             };
             if params.iter().any(|(given, _)| given == name) {
-                return Err(Invalid::one(*name, "once", "must be given only once"));
+                return Err(refused(query::Error { parameter: (*name).to_owned(), reason: Reason::Repeated }));
             }
-            params.push((*name, decode(name, value)?.into_owned()));
+            params.push((*name, value.into_owned()));
         }
         Ok(Self(params))
     }
@@ -72,13 +70,17 @@ impl Query {
     }
 }
 
-fn decode<'a>(field: &str, text: &'a str) -> Result<Cow<'a, str>, Invalid> {
-    let spaced: Cow<'a, str> = if text.contains('+') { text.replace('+', " ").into() } else { text.into() };
-    let decoded = match spaced {
-        Cow::Borrowed(text) => percent_decode_str(text).decode_utf8(),
-        Cow::Owned(text) => percent_decode_str(&text).decode_utf8().map(|text| Cow::Owned(text.into_owned())),
+/// Names the parameter that was refused and the rule that it breaks.
+fn refused(error: query::Error) -> Invalid {
+    let rule = match error.reason {
+        Reason::NotUtf8 => "utf8",
+        Reason::Nul => "characters",
+        Reason::Repeated => "once",
+        Reason::Unknown(_) => "unknown",
+        Reason::Missing => "required",
+        Reason::Invalid(_) => "type",
     };
-    decoded.map_err(|_| Invalid::one(field, "utf8", "must be valid UTF-8"))
+    Invalid::one(error.parameter, rule, error.reason.to_string())
 }
 
 /// The `{id}` of a path, as whatever kind of id it must be.
@@ -154,8 +156,15 @@ mod tests {
     fn what_is_wrong_with_a_query_is_named() {
         let read = |query| Query::read(Some(query), &["q", "limit", "cursor"]);
         assert_eq!(read("q=two+words%21&limit=5").unwrap().text("q"), Some("two words!"));
-        for (query, field) in [("x=1", "x"), ("q=a&q=b", "q"), ("q=%ff", "q")] {
-            assert_eq!(read(query).err().unwrap().violations[0].field, field, "{query}");
+        for (query, field, rule) in [
+            ("x=1", "x", "unknown"),
+            ("q=a&q=b", "q", "once"),
+            ("q=%ff", "q", "utf8"),
+            ("%ff=a", "query", "utf8"),
+            ("q=%00", "q", "characters"),
+        ] {
+            let violation = read(query).err().unwrap().violations.remove(0);
+            assert_eq!((violation.field.as_str(), violation.rule.as_str()), (field, rule), "{query}");
         }
         for (query, field) in
             [("limit=0", "limit"), ("limit=201", "limit"), ("limit=", "limit"), ("cursor=x", "cursor")]

@@ -11,6 +11,7 @@ pub mod auth;
 mod change;
 mod chat;
 mod docs;
+mod event_stream;
 mod guard;
 mod health;
 pub mod housekeeping;

@@ -19,7 +19,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tools::Names;
 use tools::foreign::{Phase, Servers};
 
-use crate::request::Ended;
+use crate::request::TurnSummary;
 use crate::{App, Problem};
 
 /// Seconds.
@@ -216,16 +216,19 @@ impl Metrics {
         self.requests.get_or_create(&Request { method: Label(method), route, status }).inc();
     }
 
-    pub(crate) fn count_turn(&self, ended: &Ended, names: Names) {
-        let Some(success) = ended.success else { return };
-        self.turns.get_or_create(&Outcome { success }).inc();
-        for (name, success) in &ended.tools {
+    /// Counts a turn that has ended, the tools it called and the models it asked.
+    pub(crate) fn count_turn(&self, summary: &TurnSummary, names: Names) {
+        let TurnSummary::Ended(outcome) = summary else { return };
+        let result = &outcome.result;
+        self.turns.get_or_create(&Outcome { success: result.success }).inc();
+        let ours = tools::catalog::ours(names, tools::Offer::Schedules);
+        for call in &result.tool_calls {
             // A model can invent a name; a counter for each would grow without bound.
-            let known = tools::catalog::ours(names, tools::Offer::Schedules).iter().find(|spec| spec.name == *name);
+            let known = ours.iter().find(|spec| spec.name == call.tool_name);
             let tool = known.map_or("other", |spec| &spec.name);
-            self.tool_calls.get_or_create(&ToolCall { tool, success: *success }).inc();
+            self.tool_calls.get_or_create(&ToolCall { tool, success: call.error.is_none() }).inc();
         }
-        for Asked { model, success, usage } in &ended.asked {
+        for Asked { model, success, usage } in &result.asked {
             self.model_calls.get_or_create(&ModelCall { model: model.clone(), success: *success }).inc();
             for (kind, tokens) in [("input", usage.input), ("output", usage.output), ("reasoning", usage.reasoning)] {
                 if tokens > 0 {

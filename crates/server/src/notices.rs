@@ -5,7 +5,7 @@ use model::Clock;
 use model::notification::{Kind, Notification};
 use notify::Notifier;
 use scheduler::{Event, News};
-use store::Conn;
+use store::Transaction;
 
 pub(crate) struct Notices {
     pub(crate) notifier: Notifier,
@@ -13,7 +13,7 @@ pub(crate) struct Notices {
 }
 
 impl scheduler::Notices for Notices {
-    fn tell<'a>(&'a self, conn: &'a mut Conn, news: &'a News) -> BoxFuture<'a, store::Result<()>> {
+    fn tell<'a>(&'a self, tx: &'a mut Transaction, news: &'a News) -> BoxFuture<'a, store::Result<()>> {
         Box::pin(async move {
             let told = Notification {
                 schedule_id: Some(news.schedule.id),
@@ -21,12 +21,8 @@ impl scheduler::Notices for Notices {
                 created_at: news.at,
                 ..Notification::new(&self.clock, Kind::Schedule, &title(news), &news.text)
             };
-            self.notifier.tell(conn, news.owner, &told).await.map(drop)
+            self.notifier.tell(tx, news.owner, &told).await.map(drop)
         })
-    }
-
-    fn committed(&self) {
-        self.notifier.wake();
     }
 }
 

@@ -2,8 +2,10 @@
 //! panics.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use assistant::turn::TurnOutcome;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::request::Parts;
@@ -11,7 +13,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
-use model::redact::redact;
+use redact::redact;
 use tracing::{Instrument, Span, field};
 
 use crate::api::time_limit;
@@ -90,8 +92,8 @@ pub(crate) async fn handle(State(app): State<App>, request: Request, next: Next)
         let response = answer(request, next, limit).await;
         std::mem::forget(abandoned);
         log_outcome(&response, started);
-        if let Some(ended) = response.extensions().get::<Ended>() {
-            app.metrics().count_turn(ended, app.in_force().settings.tool_names);
+        if let Some(summary) = response.extensions().get::<TurnSummary>() {
+            app.metrics().count_turn(summary, app.in_force().settings.tool_names);
         }
         response
     }
@@ -122,7 +124,10 @@ fn log_outcome(response: &Response, started: Instant) {
         tracing::error!(event = "error_occurred", error_type = kind, error_message, recoverable);
     }
     let success = response.status().as_u16() < StatusCode::BAD_REQUEST.as_u16();
-    response.extensions().get::<Ended>().unwrap_or(&Ended::default()).log(success, started);
+    match response.extensions().get::<TurnSummary>() {
+        Some(summary) => summary.log(success, started),
+        None => log_completed(success, &[], started),
+    }
 }
 
 /// Writes the last entry of a request whose client did not wait for the answer.
@@ -132,46 +137,37 @@ struct Abandoned {
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        Ended::default().log(false, self.started);
+        log_completed(false, &[], self.started);
     }
 }
 
-/// How a turn of the assistant ended, noted beside its answer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ended {
-    /// The tools it called, and whether they did what they were asked.
-    pub(crate) tools: Vec<(String, bool)>,
-    /// The models it asked.
-    pub(crate) asked: Vec<assistant::Asked>,
-    pub(crate) success: Option<bool>,
-    /// The answer has only begun: whoever ends it writes the entry.
-    later: bool,
+/// How the turn of a request has ended, noted beside its answer.
+#[derive(Clone)]
+pub(crate) enum TurnSummary {
+    Ended(Arc<TurnOutcome>),
+    /// The turn goes on; the last entry is written when it ends.
+    Deferred,
 }
 
-impl Ended {
-    pub(crate) fn new(tools: Vec<(String, bool)>, asked: Vec<assistant::Asked>, success: bool) -> Self {
-        Self { tools, asked, success: Some(success), later: false }
-    }
-
-    pub(crate) fn later() -> Self {
-        Self { later: true, ..Self::default() }
-    }
-
-    /// The last entry of a request.
+impl TurnSummary {
+    /// Writes the last entry of a request.
     pub(crate) fn log(&self, success: bool, started: Instant) {
-        if self.later {
-            return;
+        if let Self::Ended(outcome) = self {
+            let tools: Vec<_> = outcome.result.tool_calls.iter().map(|call| call.tool_name.as_str()).collect();
+            log_completed(success && outcome.result.success, &tools, started);
         }
-        let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let tools: Vec<_> = self.tools.iter().map(|(name, _)| name).collect();
-        tracing::info!(
-            event = "request_completed",
-            duration_ms = duration,
-            total_duration_ms = duration,
-            success = self.success.unwrap_or(success),
-            tools_called.json = serde_json::to_string(&tools).unwrap_or_default()
-        );
     }
+}
+
+fn log_completed(success: bool, tools: &[&str], started: Instant) {
+    let duration = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::info!(
+        event = "request_completed",
+        duration_ms = duration,
+        total_duration_ms = duration,
+        success,
+        tools_called.json = serde_json::to_string(tools).unwrap_or_default()
+    );
 }
 
 /// Problems get their body here, where the request's id is known.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assistant::{Report, still_pending};
+use background::reconcile;
 use model::conversation::{Id, Message, Role};
 use model::execution::FollowUp;
 use model::notification::{Kind, Notification};
@@ -19,10 +20,10 @@ use uuid::Uuid;
 
 use crate::App;
 
-/// How often there is a look although no end was heard of: it may have been on another node, or in the middle of a turn.
-const LOOK: Duration = Duration::from_secs(2);
-/// After a look, so that many ends at once are one.
-const BREATH: Duration = Duration::from_millis(50);
+/// The longest time between two rounds: an execution may have ended on another node, or in the middle of a turn.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// The shortest time between two rounds, so that many ends at once are one.
+const DEBOUNCE: Duration = Duration::from_millis(50);
 /// Told in one go.
 const BATCH: i64 = 100;
 /// More than the transaction takes in which it is told.
@@ -53,31 +54,22 @@ pub async fn run(app: App) {
 
 /// The same, before a witness.
 pub async fn run_before(app: App, witness: Witness) {
-    let mut warned = false;
-    loop {
+    let wake = || {
         let ended = app.supervisor().next_end();
-        match tell_all(&app, &witness).await {
-            Ok(()) => warned = false,
-            Err(error) if !warned => {
-                warned = true;
-                tracing::warn!(event = "results_not_told", error = %error);
-            }
-            Err(_) => {}
+        async move {
+            tokio::time::sleep(DEBOUNCE).await;
+            ended.await;
         }
-        let pause = async {
-            tokio::time::sleep(BREATH).await;
-            let _ = tokio::time::timeout(LOOK, ended).await;
-        };
-        if app.stopping().run_until_cancelled(pause).await.is_none() {
-            return;
-        }
-    }
+    };
+    let work = || async { tell_all(&app, &witness).await.map(|()| None) };
+    reconcile::run("results_not_told", POLL_INTERVAL, app.stopping(), wake, work).await;
 }
 
 async fn tell_all(app: &App, witness: &Witness) -> store::Result<()> {
     loop {
         let ended = to_follow_up(&mut app.store().reader().await?, FollowUp::Chat, BATCH).await?;
-        let (count, mut told) = (ended.len(), 0);
+        let count = ended.len();
+        let mut told = 0;
         for stored in ended {
             told += usize::from(tell(app, stored, witness).await?);
         }
@@ -91,11 +83,12 @@ async fn tell_all(app: &App, witness: &Witness) -> store::Result<()> {
 /// `false`: it has to wait.
 async fn tell(app: &App, stored: Stored, witness: &Witness) -> store::Result<bool> {
     witness(Point::Seen);
-    let (execution, owner) = (stored.execution, stored.owner);
+    let execution = stored.execution;
+    let owner = stored.owner;
     let conversation: Option<Id> =
         execution.context.get("conversation_id").and_then(|id| id.as_str()).and_then(|id| id.parse().ok());
     // A turn of this node that is under way will read what was said before it began, and no more.
-    let _turn = match conversation.as_ref().map(|id| app.turns().try_take(id)) {
+    let _turn = match conversation.as_ref().map(|id| app.turns().try_lock(id)) {
         Some(None) => return Ok(false),
         turn => turn.flatten(),
     };
@@ -109,9 +102,10 @@ async fn tell(app: &App, stored: Stored, witness: &Witness) -> store::Result<boo
     let agent = app.supervisor().agents().into_iter().find(|entry| entry.agent.id == execution.agent_id);
     let name = agent.map_or(execution.agent_id, |entry| entry.agent.name.clone());
     let report = Report::of(&name, result.status, &result.output, result.error.as_deref());
-    let (clock, notifier) = (app.clock().clone(), app.notifier().clone());
+    let clock = app.clock().clone();
+    let notifier = app.notifier().clone();
     let news = News { execution: execution.id, owner, conversation, report, clock, notifier, witness: witness.clone() };
-    let told = app.store().write(move |conn| Box::pin(async move { news.write(conn).await })).await?;
+    let told = app.store().transaction(async move |tx| news.write(tx).await).await?;
     if told {
         witness(Point::Committed);
     }
@@ -132,7 +126,8 @@ struct News {
 impl News {
     /// `false`: another node is at a turn of the conversation, and nothing was done.
     async fn write(self, conn: &mut Conn) -> store::Result<bool> {
-        let (now, holder) = (self.clock.now(), self.clock.id());
+        let now = self.clock.now();
+        let holder = self.clock.id();
         if let Some(id) = &self.conversation
             && !turns::take(conn, id, holder, now, now + TURN).await?
         {
@@ -174,7 +169,8 @@ impl News {
             Some(question) => format!("{}\n\n{question}", self.report.text),
             None => self.report.text.clone(),
         };
-        let (id_of_message, now) = (self.clock.id(), self.clock.now());
+        let id_of_message = self.clock.id();
+        let now = self.clock.now();
         let message = Message {
             id: id_of_message,
             role: Role::Assistant,

@@ -157,8 +157,10 @@ mod tests {
     #[test]
     fn nodes_with_the_same_secret_open_one_anothers_seals() {
         // A2A-1, OPS-5
-        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (one, other) = (with(Some("s"), here.path()), with(Some("s"), there.path()));
+        let here = tempfile::tempdir().unwrap();
+        let there = tempfile::tempdir().unwrap();
+        let one = with(Some("s"), here.path());
+        let other = with(Some("s"), there.path());
         let sealed = one.seal(b"hunter2", "task/1").unwrap();
         assert_eq!(other.open(&sealed, "task/1").unwrap(), b"hunter2");
         assert!(!sealed.contains("hunter2") && !sealed.contains(&hex(b"hunter2")));

@@ -38,7 +38,8 @@ pub async fn add(conn: &mut Conn, agent: &Agent, now: Timestamp) -> Result<Kept>
 pub async fn replace(conn: &mut Conn, agent: &Agent, now: Timestamp) -> Result<Kept> {
     alone(conn).await?;
     let other = "SELECT id FROM agents WHERE name_key = $1 AND id <> $2";
-    let (id, name) = (agent.id.as_str(), agent.name.to_lowercase());
+    let id = agent.id.as_str();
+    let name = agent.name.to_lowercase();
     if conn.first((other, args![name.as_str(), id])).await?.is_some() {
         return Err(Error::Taken("name"));
     }

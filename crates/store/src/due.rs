@@ -34,7 +34,8 @@ pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Due>
     let sql = "SELECT owner, id, due_at FROM tasks WHERE status = 'pending' AND due_at IS NOT NULL \
                AND due_told IS NULL AND due_at <= $1 ORDER BY due_at LIMIT $2";
     let read = |row: &Row| {
-        let (owner, task_id) = (row.parsed(0, str::parse)?, row.parsed(1, Uuid::try_parse)?);
+        let owner = row.parsed(0, str::parse)?;
+        let task_id = row.parsed(1, Uuid::try_parse)?;
         Ok(Due { owner, task_id, at: row.time(2)? })
     };
     conn.all((sql, args![now, limit])).await?.iter().map(read).collect()

@@ -103,7 +103,8 @@ struct Outgoing {
 impl Sender {
     pub(crate) fn start(pool: &PgPool) -> Self {
         let outgoing = Arc::new(Outgoing::default());
-        let (source, pool) = (Arc::downgrade(&outgoing), pool.clone());
+        let source = Arc::downgrade(&outgoing);
+        let pool = pool.clone();
         tokio::spawn(async move {
             while let Some(outgoing) = source.upgrade() {
                 let hints = std::mem::take(&mut *outgoing.waiting.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,12 +1,11 @@
 //! What keeps the database from growing without bound (OPS-7). Works on all users' rows, by age, and where there is more
 //! output than may be kept, by size.
 
-use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::conn::{Conn, args};
+use crate::conn::args;
 use crate::executions::{self, Dropped};
-use crate::{Result, Store, idempotency};
+use crate::{Error, Job, Result, Store, Transaction, idempotency};
 
 /// Rows removed in one transaction: others get their turn in between.
 const BATCH: i64 = 500;
@@ -92,9 +91,7 @@ pub async fn sweep(store: &Store, retention: Retention, now: Timestamp) -> Resul
     let stale = "UPDATE deliveries SET ended_at = $3, dead = 1, last_error = COALESCE(last_error, 'it has waited too \
                  long') WHERE ended_at IS NULL AND id IN \
                  (SELECT id FROM deliveries WHERE ended_at IS NULL AND created_at <= $1 LIMIT $2)";
-    removed.given_up =
-        repeat(store, move |conn| Box::pin(async move { conn.run((stale, args![now - STALE, BATCH, now])).await }))
-            .await?;
+    removed.given_up = repeat(store, async move |tx| tx.run((stale, args![now - STALE, BATCH, now])).await).await?;
     if let Some(age) = retention.notifications {
         let notifications = "DELETE FROM notifications WHERE (owner, id) IN \
                              (SELECT owner, id FROM notifications WHERE created_at <= $1 ORDER BY created_at LIMIT $2)";
@@ -114,15 +111,13 @@ async fn executions_ended_before(store: &Store, time: Timestamp) -> Result<u64> 
     let mut total = 0;
     loop {
         let removed = store
-            .write(move |conn| {
-                Box::pin(async move {
-                    let sql = "DELETE FROM executions WHERE id IN \
+            .transaction(async move |tx| -> Result<u64> {
+                let sql = "DELETE FROM executions WHERE id IN \
                                (SELECT id FROM executions WHERE ended_at <= $1 ORDER BY ended_at LIMIT $2) \
                                RETURNING id, task_id";
-                    let gone = conn.all((sql, args![time, FEW])).await?;
-                    executions::remove_traces(conn, &gone).await?;
-                    Ok(gone.len() as u64)
-                })
+                let gone = tx.all((sql, args![time, FEW])).await?;
+                executions::remove_traces(tx, &gone).await?;
+                Ok(gone.len() as u64)
             })
             .await?;
         total += removed;
@@ -137,7 +132,7 @@ async fn output_beyond(store: &Store, most: i64, now: Timestamp) -> Result<u64> 
     let mut total = 0;
     let mut excess = executions::size_of_output(&mut store.reader().await?).await? - most;
     while excess > 0 {
-        let dropped = store.write(move |conn| Box::pin(executions::drop_output(conn, excess, FEW, now)));
+        let dropped = store.transaction(async move |tx| executions::drop_output(tx, excess, FEW, now).await);
         let Dropped { executions, bytes } = dropped.await?;
         if executions == 0 {
             // The rest belongs to those that have not ended.
@@ -153,19 +148,17 @@ async fn conversations_unused_since(store: &Store, time: Timestamp) -> Result<u6
     let mut total = 0;
     loop {
         let removed = store
-            .write(move |conn| {
-                Box::pin(async move {
-                    // Said twice: between finding a conversation and removing it somebody may have used it.
-                    let sql = "DELETE FROM conversations WHERE updated_at <= $1 AND id IN \
+            .transaction(async move |tx| -> Result<u64> {
+                // The condition is repeated: a conversation may be used between finding and removing it.
+                let sql = "DELETE FROM conversations WHERE updated_at <= $1 AND id IN \
                                (SELECT id FROM conversations WHERE updated_at <= $1 ORDER BY updated_at LIMIT $2) \
                                RETURNING owner, id";
-                    let rows = conn.all((sql, args![time, BATCH])).await?;
-                    for row in &rows {
-                        let sql = "DELETE FROM messages WHERE owner = $1 AND conversation_id = $2";
-                        conn.run((sql, args![row.text(0)?, row.text(1)?])).await?;
-                    }
-                    Ok(rows.len() as u64)
-                })
+                let rows = tx.all((sql, args![time, BATCH])).await?;
+                for row in &rows {
+                    let sql = "DELETE FROM messages WHERE owner = $1 AND conversation_id = $2";
+                    tx.run((sql, args![row.text(0)?, row.text(1)?])).await?;
+                }
+                Ok(rows.len() as u64)
             })
             .await?;
         total += removed;
@@ -177,17 +170,17 @@ async fn conversations_unused_since(store: &Store, time: Timestamp) -> Result<u6
 
 /// Repeats a DELETE of the rows before `$1`, `$2` at a time, until none is left.
 async fn in_batches(store: &Store, sql: &'static str, before: Timestamp) -> Result<u64> {
-    repeat(store, move |conn| Box::pin(async move { conn.run((sql, args![before, BATCH])).await })).await
+    repeat(store, async move |tx| tx.run((sql, args![before, BATCH])).await).await
 }
 
 /// Repeats what touches a batch of rows, until there is less than a batch.
 async fn repeat<F>(store: &Store, work: F) -> Result<u64>
 where
-    F: for<'c> Fn(&'c mut Conn) -> BoxFuture<'c, Result<u64>> + Copy + Send + 'static,
+    F: AsyncFnOnce(&mut Transaction) -> Result<u64> + for<'t> Job<'t, u64, Error> + Copy + 'static,
 {
     let mut total = 0;
     loop {
-        let touched = store.write(work).await?;
+        let touched = store.transaction(work).await?;
         total += touched;
         if touched < BATCH.unsigned_abs() {
             return Ok(total);

@@ -2,12 +2,11 @@
 //!
 //! [`once`] claims the key, does the work and keeps the answer in one transaction: either all of it happened or none.
 
-use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use model::UserId;
 
 use crate::conn::{Conn, args};
-use crate::{Error, Result};
+use crate::{Error, Job, Result, Transaction};
 
 /// How long an answer is kept.
 pub const KEPT: SignedDuration = SignedDuration::from_hours(24);
@@ -27,22 +26,23 @@ pub struct Key {
 }
 
 /// Carries `work` out unless the key has an answer already; the flag tells whether this is an earlier answer.
-pub async fn once<W>(
-    conn: &mut Conn,
+pub async fn once<E, W>(
+    tx: &mut Transaction,
     owner: UserId,
     key: Option<&Key>,
     now: Timestamp,
     work: W,
-) -> Result<(Reply, bool)>
+) -> Result<(Reply, bool), E>
 where
-    W: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Reply>> + Send,
+    E: From<Error>,
+    W: AsyncFnOnce(&mut Transaction) -> Result<Reply, E> + for<'t> Job<'t, Reply, E>,
 {
-    let Some(key) = key else { return Ok((work(conn).await?, false)) };
-    if let Some(reply) = claim(conn, owner, key, now).await? {
+    let Some(key) = key else { return Ok((work(tx).await?, false)) };
+    if let Some(reply) = claim(tx, owner, key, now).await? {
         return Ok((reply, true));
     }
-    let reply = work(conn).await?;
-    settle(conn, owner, key, now, &reply).await?;
+    let reply = work(&mut *tx).await?;
+    settle(tx, owner, key, now, &reply).await?;
     Ok((reply, false))
 }
 
@@ -77,7 +77,8 @@ pub async fn settle(conn: &mut Conn, owner: UserId, key: &Key, now: Timestamp, r
     let sql = "INSERT INTO idempotency_keys (owner, key, fingerprint, status, body, created_at) \
                VALUES ($1, $2, $3, $4, $5, $6) \
                ON CONFLICT (owner, key) DO UPDATE SET status = excluded.status, body = excluded.body";
-    let (key, fingerprint) = (key.key.as_str(), key.fingerprint.as_str());
+    let fingerprint = key.fingerprint.as_str();
+    let key = key.key.as_str();
     let values = args![owner, key, fingerprint, i64::from(reply.status), reply.body.as_str(), now];
     conn.run((sql, values)).await.map(drop)
 }

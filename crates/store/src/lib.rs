@@ -6,7 +6,7 @@
 //! and the events of [`executions`], of which a user is shown only what [`executions::get`] has let through, and the
 //! firing of [`schedules`]; and what is told without being asked: [`reminders`] and tasks that are [`due`], and the
 //! [`outbox`], for which [`a2a::pushes`] says who is told of tasks next.
-//! What [`Store::write`] has answered is on disk.
+//! A transaction that [`Store::transaction`] has acknowledged is on disk.
 
 pub mod a2a;
 pub mod agents;
@@ -35,6 +35,7 @@ pub mod sessions;
 mod sqlite;
 pub mod tasks;
 pub mod tokens;
+mod transaction;
 pub mod turns;
 pub mod undo;
 
@@ -42,14 +43,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 pub use conn::Conn;
 pub use error::{Error, Result};
+pub use transaction::{Job, Transaction};
 
 use postgres::Postgres;
-use sqlite::{Sqlite, Verdict};
+use sqlite::Sqlite;
 
 /// Where the data is.
 #[derive(Clone, Debug)]
@@ -70,13 +71,13 @@ pub enum Durability {
     Normal,
 }
 
-/// When a write is answered.
+/// When [`Store::transaction_acknowledged`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Once {
-    /// It is kept, whatever happens to the machine.
-    OnDisk,
-    /// It is kept if the program ends; it will be on disk in a moment, before anything that is written later. For what
-    /// nobody is told of before something else was written.
+pub enum Acknowledge {
+    /// When the transaction is on disk: it survives a power cut.
+    Synced,
+    /// When SQLite has committed it: it survives the end of the program, and reaches the disk before any later
+    /// transaction. Only for a caller that reports nothing before a later transaction is acknowledged.
     Committed,
 }
 
@@ -86,9 +87,11 @@ pub struct Store {
     db: Db,
     /// A snapshot lasts as long as its reader takes, so there are few: ordinary requests must not run short.
     snapshots: Arc<Semaphore>,
-    /// Counts what was committed here.
-    commits: Arc<watch::Sender<u64>>,
+    commits: Commits,
 }
+
+/// Counts the transactions that this process has committed.
+type Commits = Arc<watch::Sender<u64>>;
 
 const SNAPSHOTS: usize = 2;
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
@@ -131,53 +134,29 @@ impl Store {
         Ok(Self { db, snapshots: Arc::new(Semaphore::new(SNAPSHOTS)), commits: Arc::default() })
     }
 
-    /// Runs `job` in a transaction and answers once it is on disk. An error of the job leaves nothing behind. A caller
-    /// that stops waiting does not stop the job.
-    pub async fn write<T, F>(&self, job: F) -> Result<T>
+    /// Runs `job` in a transaction and returns its value once that is on disk.
+    ///
+    /// An error of the job rolls the transaction back and is returned as it is. A caller that stops waiting does not stop
+    /// the job. The effects that the job has registered run before this returns.
+    pub async fn transaction<T, E, F>(&self, job: F) -> Result<T, E>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: AsyncFnOnce(&mut Transaction) -> Result<T, E> + for<'t> Job<'t, T, E> + 'static,
     {
-        self.write_until(Once::OnDisk, job).await
+        self.transaction_acknowledged(Acknowledge::Synced, job).await
     }
 
-    /// The same, for one who may not need to wait for the disk. PostgreSQL answers when it is there.
-    pub async fn write_until<T, F>(&self, once: Once, job: F) -> Result<T>
+    /// Like [`Store::transaction`], for a caller that may not need to wait for the disk. PostgreSQL always does.
+    pub async fn transaction_acknowledged<T, E, F>(&self, when: Acknowledge, job: F) -> Result<T, E>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: AsyncFnOnce(&mut Transaction) -> Result<T, E> + for<'t> Job<'t, T, E> + 'static,
     {
         match &self.db {
-            Db::Postgres(postgres) => {
-                let result = postgres.write(job).await;
-                if result.is_ok() {
-                    self.commits.send_modify(|count| *count += 1);
-                }
-                result
-            }
-            Db::Sqlite(sqlite) => {
-                let (answer, answered) = oneshot::channel();
-                let commits = self.commits.clone();
-                sqlite
-                    .submit(Box::new(move |conn| {
-                        Box::pin(async move {
-                            let result = job(conn).await;
-                            Verdict {
-                                keep: result.is_ok(),
-                                once,
-                                answer: Box::new(move |committed| {
-                                    if result.is_ok() && committed.is_ok() {
-                                        commits.send_modify(|count| *count += 1);
-                                    }
-                                    // A result that was an error was rolled back, whatever became of the others.
-                                    let _ = answer.send(result.and_then(|value| committed.map(|()| value)));
-                                }),
-                            }
-                        })
-                    }))
-                    .await?;
-                answered.await.map_err(|_| Error::Unavailable("the write was not carried out".to_owned()))?
-            }
+            Db::Postgres(postgres) => postgres.transaction(job, self.commits.clone()).await,
+            Db::Sqlite(sqlite) => sqlite.transaction(when, job, self.commits.clone()).await,
         }
     }
 
@@ -213,7 +192,7 @@ impl Store {
         if let Db::Sqlite(sqlite) = &self.db
             && sqlite.is_failing()
         {
-            let probe = self.write(|conn| Box::pin(tokens::probe(conn)));
+            let probe = self.transaction(async |tx| tokens::probe(tx).await);
             let probed = tokio::time::timeout(PROBE_PATIENCE, probe).await;
             probed.map_err(|_| Error::Unavailable("the disk takes nothing".to_owned()))??;
         }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::conn::{Conn, Inner};
 use crate::hints::Sender;
-use crate::{Error, Result, migrations};
+use crate::{Commits, Error, Job, Result, Transaction, migrations};
 
 const CONNECTIONS: u32 = 16;
 /// How long to wait for a connection before the database counts as away.
@@ -48,23 +47,35 @@ impl Postgres {
         Ok(Self { pool, options, hints, waiting: Arc::default() })
     }
 
-    /// In a task of its own, so that a caller that goes away does not cut a transaction in the middle.
-    pub(crate) async fn write<T, F>(&self, job: F) -> Result<T>
+    /// Runs the job in a task of its own: a caller that goes away must not cut a transaction in the middle.
+    pub(crate) async fn transaction<T, E, F>(&self, job: F, commits: Commits) -> Result<T, E>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T>> + Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'t> Job<'t, T, E> + 'static,
     {
-        let (pool, hints) = (self.pool.clone(), self.hints.clone());
+        let pool = self.pool.clone();
+        let hints = self.hints.clone();
         let waiting = Waiting::new(self.waiting.clone());
         let result = tokio::spawn(async move {
             let _waiting = waiting;
-            let mut conn = Conn::new(Inner::PostgresTx(pool.begin().await?));
-            let value = job(&mut conn).await?;
-            let Conn(inner, told) = conn;
-            if let Inner::PostgresTx(transaction) = inner {
-                transaction.commit().await?;
+            let transaction = pool.begin().await.map_err(Error::from)?;
+            let mut tx = Transaction::new(Conn::new(Inner::PostgresTx(transaction)));
+            let value = job(&mut tx).await?;
+            let (Conn(inner, told), effects) = tx.into_parts();
+            if let Inner::PostgresTx(transaction) = inner
+                && let Err(error) = transaction.commit().await
+            {
+                match error {
+                    // The database has answered: it has rolled the transaction back.
+                    sqlx::Error::Database(_) => drop(effects),
+                    _ => effects.outcome_unknown(),
+                }
+                return Err(Error::from(error).into());
             }
             hints.send(told);
+            commits.send_modify(|count| *count += 1);
+            effects.committed();
             Ok(value)
         })
         .await;

@@ -115,7 +115,8 @@ async fn measure(raw: f64) {
 
     let start = Instant::now();
     let clients = (0..TOGETHER).map(|_| {
-        let (supervisor, user) = (supervisor.clone(), user.clone());
+        let supervisor = supervisor.clone();
+        let user = user.clone();
         tokio::spawn(async move {
             for _ in 0..RUNS / TOGETHER {
                 run(&supervisor, &user, "true").await;
@@ -155,12 +156,16 @@ async fn measure(raw: f64) {
     for id in ids {
         let store = supervisor.store();
         let now = supervisor.clock().now();
-        store.write(move |conn| Box::pin(store::executions::cancel(conn, Whose::Everyones, id, now))).await.unwrap();
+        store
+            .transaction(async move |tx| store::executions::cancel(tx, Whose::Everyones, id, now).await)
+            .await
+            .unwrap();
     }
 
     let start = Instant::now();
     let mut child = Command::new(std::env::current_exe().unwrap()).arg("flood").stdout(Stdio::piped()).spawn().unwrap();
-    let (mut chunk, mut pipe) = (vec![0; 1 << 16], child.stdout.take().unwrap());
+    let mut chunk = vec![0; 1 << 16];
+    let mut pipe = child.stdout.take().unwrap();
     while pipe.read(&mut chunk).unwrap() > 0 {}
     child.wait().unwrap();
     let plain = MEGABYTES as f64 / start.elapsed().as_secs_f64();
@@ -206,16 +211,9 @@ async fn supervisor(folder: &Path) -> Supervisor {
 }
 
 async fn submit(supervisor: &Supervisor, user: &User, agent: &str) -> Uuid {
-    let new = supervisor.prepare(user, agent, Draft::default(), Origin::default()).unwrap();
-    let id = new.execution.id;
-    let (store, taker) = (supervisor.store(), supervisor.clone());
-    let put = store.write(move |conn| Box::pin(async move { taker.submit(conn, &new).await }));
-    let taken = put.await.unwrap();
-    if taken.is_empty() {
-        supervisor.wake(agent);
-    }
-    supervisor.begin_all(taken);
-    id
+    let submission = supervisor.prepare(user, agent, Draft::default(), Origin::default()).unwrap();
+    let queue = supervisor.clone();
+    supervisor.store().transaction(async move |tx| queue.enqueue(tx, submission).await).await.unwrap()
 }
 
 async fn run(supervisor: &Supervisor, user: &User, agent: &str) {

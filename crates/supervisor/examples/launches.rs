@@ -36,7 +36,8 @@ async fn measure(raw: f64) {
             let start = Instant::now();
             let mut tasks = tokio::task::JoinSet::new();
             for task in 0..together {
-                let (guardian, mut launch) = (guardian.clone(), launch.clone());
+                let guardian = guardian.clone();
+                let mut launch = launch.clone();
                 tasks.spawn(async move {
                     for turn in 0..LAUNCHES / together {
                         launch.id = Uuid::from_u128(turn * together + task);

@@ -9,9 +9,19 @@ use model::invalid::Checks;
 use crate::command::{self, program};
 use crate::{Failure, presets, referred};
 
-/// The agent, with what its preset adds.
+/// Returns the agent, with what its preset adds, or everything that is wrong with it.
 pub fn written(draft: Draft, variables: &dyn Fn(&str) -> Option<String>) -> Result<Agent, Invalid> {
-    presets::apply(draft, variables)?.check()
+    let mut invalid = match presets::apply(draft.clone(), variables) {
+        Ok(draft) => return draft.check(),
+        Err(invalid) => invalid,
+    };
+    // The rest is checked as if the preset had named the agent and its program.
+    let named = Some("preset".to_owned());
+    let preset = Draft { id: named.clone(), executable_path: named, ..Draft::default() };
+    if let Err(others) = draft.over(preset).check() {
+        invalid.violations.extend(others.violations);
+    }
+    Err(invalid)
 }
 
 /// Whether its program, its directory and its token are there.

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use model::Clock;
 use model::agent::Agent;
 use model::execution::{Artifact, Execution, Illegal, ResourceUsage, State};
-use model::redact::{Redactor, What};
 use model::said::Said;
+use redact::{Redactor, What};
 use store::Store;
 use store::executions::{Event, Fence, Kind, SAID};
 use tokio::sync::{Notify, watch};
@@ -304,9 +304,9 @@ impl Desk {
             },
         };
         let fence = self.0.fence;
-        let (again, size) = (batch.clone(), batch.size);
-        let written =
-            self.0.store.write(move |conn| Box::pin(async move { batch.write(conn, fence, None).await })).await;
+        let again = batch.clone();
+        let size = batch.size;
+        let written = self.0.store.transaction(async move |tx| batch.write(tx, fence, None).await).await;
         if written.is_err() {
             *unwritten = Some(again);
         }

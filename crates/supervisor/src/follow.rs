@@ -105,7 +105,8 @@ impl Supervisor {
     /// Waits while an execution is at work on this node, and says what happened, where all of that is known here: else it
     /// stands in the tables.
     pub async fn while_at_work(&self, id: Uuid) -> Option<Account> {
-        let (desk, wake) = (self.desk(id)?, self.0.wakes.of(id));
+        let desk = self.desk(id)?;
+        let wake = self.0.wakes.of(id);
         loop {
             let woken = wake.notified();
             tokio::pin!(woken);
@@ -121,7 +122,7 @@ impl Supervisor {
     /// Waits until an agent has nothing at work and nothing in its queue (S2's WaitForCompletion).
     pub async fn wait_for_agent(&self, agent_id: &str) -> store::Result<()> {
         loop {
-            let ended = self.0.ended.notified();
+            let ended = self.0.running.ended.notified();
             let counts = store::executions::counts(&mut self.0.store.reader().await?, agent_id).await?;
             if counts == (0, 0) {
                 return Ok(());

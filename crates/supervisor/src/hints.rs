@@ -1,8 +1,6 @@
 //! What other nodes on the same database hint at: work in a queue, an end, a wish to cancel. Whoever waits for it looks at
 //! once; whoever misses a hint looks a moment later.
 
-use std::sync::atomic::Ordering;
-
 use store::executions::cancelled;
 use store::hints::Hint;
 
@@ -11,17 +9,17 @@ use crate::{Stop, Supervisor};
 impl Supervisor {
     /// For a node that serves and runs nothing: it hears what others do, and looks after what nobody else does.
     pub async fn attend(&self) -> store::Result<()> {
-        self.0.resting.store(true, Ordering::Relaxed);
+        self.0.dispatcher.rest();
         self.refresh().await?;
-        self.tidy().await?;
+        self.clean_up().await?;
         self.0.tasks.spawn(self.clone().listen());
-        self.0.tasks.spawn(self.clone().look_after());
+        self.0.tasks.spawn(self.clone().maintain());
         Ok(())
     }
 
     /// Whether other nodes run what is asked for here.
     pub(crate) fn is_resting(&self) -> bool {
-        self.0.resting.load(Ordering::Relaxed)
+        self.0.dispatcher.is_resting()
     }
 
     /// Nothing where there are no other nodes.
@@ -36,7 +34,9 @@ impl Supervisor {
     }
 
     async fn heed(&self, hints: Vec<Hint>) -> store::Result<()> {
-        let (mut ended, mut agents, mut cancel) = (false, false, false);
+        let mut ended = false;
+        let mut agents = false;
+        let mut cancel = false;
         for hint in hints {
             match hint {
                 Hint::Queue(agent) if !self.is_resting() => self.wake(&agent),
@@ -50,13 +50,13 @@ impl Supervisor {
                 Hint::Agents => agents = true,
                 Hint::Everything => {
                     self.0.wakes.wake_all();
-                    self.call_all();
+                    self.wake_all();
                     (ended, agents, cancel) = (true, true, true);
                 }
             }
         }
         if ended {
-            self.0.ended.notify_waiters();
+            self.0.running.ended.notify_waiters();
         }
         if agents {
             self.refresh().await?;

@@ -4,20 +4,26 @@
 //! The table is the truth; everything here can be killed at any moment and goes on from there.
 
 mod admission;
+mod capacity;
 pub mod check;
 pub mod clip;
 pub mod command;
 mod desk;
+mod dispatcher;
 pub mod failure;
 mod follow;
 pub mod guardian;
 mod hints;
+mod lease;
 mod life;
 pub mod presets;
 mod process;
+mod recovery;
 mod registry;
+mod report_writer;
 pub mod rpc;
 mod runner;
+mod running;
 mod sessions;
 mod spool;
 mod streams;
@@ -25,16 +31,14 @@ mod submit;
 mod wake;
 mod work;
 
-use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::agent::Agent;
 use model::execution::{Execution, Status};
 use model::{Clock, Invalid};
-use store::Store;
-use tokio::sync::Notify;
+use store::executions::Whose;
+use store::{Store, Transaction};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -46,12 +50,14 @@ pub use failure::Failure;
 pub use follow::{Bell, Follower, Told};
 pub use registry::{Entry, Source};
 pub use runner::{Asker, Ended, Request, Run, Runner};
+pub use sessions::NewSession;
 pub use streams::Name as Stream;
-pub use submit::{Draft, Origin};
-pub use work::Taken;
+pub use submit::{Draft, Origin, Submission};
 
+use dispatcher::Dispatcher;
 use process::Processes;
 use registry::Registry;
+use running::Running;
 use spool::Spool;
 use wake::Wakes;
 
@@ -102,28 +108,9 @@ struct Inner {
     registry: Registry,
     processes: Processes,
     spool: Option<Spool>,
-    admission: Mutex<Admission>,
-    /// Why nothing starts at the moment, if so.
-    refusal: Mutex<Option<String>>,
+    dispatcher: Dispatcher,
+    running: Running,
     wakes: Wakes,
-    /// Agents for which something may be claimed.
-    calls: Mutex<HashSet<String>>,
-    call: Notify,
-    /// Whose queue alone is worked on, where it is only one.
-    only: OnceLock<String>,
-    /// Nothing more is taken from the queues.
-    draining: AtomicBool,
-    /// This node runs nothing; others do.
-    resting: AtomicBool,
-    at_work: Mutex<HashMap<Uuid, Desk>>,
-    /// How many more will be in a moment.
-    reserved: Mutex<usize>,
-    /// Something of theirs is not written yet.
-    dirty: Arc<Notify>,
-    /// An execution has ended.
-    ended: Notify,
-    /// How many have ended here, by [`model::execution::Status::ALL`].
-    counts: [AtomicU64; 4],
     stopping: CancellationToken,
     tasks: TaskTracker,
 }
@@ -173,19 +160,9 @@ impl Supervisor {
             node,
             variables: options.variables,
             spool,
-            admission: Mutex::new(options.admission),
-            refusal: Mutex::default(),
+            dispatcher: Dispatcher::new(options.admission),
+            running: Running::default(),
             wakes: Wakes::default(),
-            calls: Mutex::default(),
-            call: Notify::new(),
-            only: OnceLock::new(),
-            draining: AtomicBool::new(false),
-            resting: AtomicBool::new(false),
-            at_work: Mutex::default(),
-            reserved: Mutex::default(),
-            dirty: Arc::default(),
-            ended: Notify::new(),
-            counts: Default::default(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         }))
@@ -224,15 +201,20 @@ impl Supervisor {
     /// The agents of the configuration file and the limits of the machine, when they are read again.
     pub fn reload(&self, agents: Vec<Agent>, admission: Admission) {
         self.registry().set_file(agents);
-        *lock(&self.0.admission) = admission;
-        self.call_all();
+        self.0.dispatcher.capacity.set_admission(admission);
+        self.wake_all();
     }
 
     /// Reads the agents of the API again.
     pub async fn refresh(&self) -> store::Result<()> {
+        self.read_agents().await?;
+        self.wake_all();
+        Ok(())
+    }
+
+    async fn read_agents(&self) -> store::Result<()> {
         let kept = store::agents::all(&mut self.0.store.reader().await?).await?;
         self.registry().set_api(kept);
-        self.call_all();
         Ok(())
     }
 
@@ -259,18 +241,24 @@ impl Supervisor {
         referred(reference, &|name| (self.0.variables)(name)).ok()
     }
 
-    /// Something was put into the queue of this agent.
-    pub fn wake(&self, agent_id: &str) {
-        lock(&self.0.calls).insert(agent_id.to_owned());
-        self.0.call.notify_one();
+    /// Has the dispatcher look at the queue of this agent.
+    pub(crate) fn wake(&self, agent_id: &str) {
+        self.0.dispatcher.wake([agent_id.to_owned()]);
     }
 
-    /// Somebody wants an execution to stop, and the row says so.
-    pub fn wake_cancelled(&self, execution: &Execution) {
-        if let Some(desk) = self.desk(execution.id) {
-            desk.stop(Stop::Cancelled);
-        }
-        self.after(execution);
+    /// Cancels an execution: ends it if it waits, and stops it after the commit if it runs on this node. Fails with
+    /// [`store::Error::Ended`] if it has ended.
+    pub async fn cancel(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<Execution> {
+        let execution = store::executions::cancel(tx, whose, id, self.0.clock.now()).await?;
+        let cancelled = execution.clone();
+        let supervisor = self.clone();
+        tx.after_commit(move || {
+            if let Some(desk) = supervisor.desk(cancelled.id) {
+                desk.stop(Stop::Cancelled);
+            }
+            supervisor.after(&cancelled);
+        });
+        Ok(execution)
     }
 
     /// Where a file is that a run left on this machine. Only what its result names may be asked for.
@@ -280,22 +268,22 @@ impl Supervisor {
 
     /// Why nothing starts at the moment, if so.
     pub fn refusal(&self) -> Option<String> {
-        lock(&self.0.refusal).clone()
+        self.0.dispatcher.capacity.refusal()
     }
 
     /// Waits for the next end of an execution that this node hears of. Only a hint: one may end elsewhere.
     pub fn next_end(&self) -> tokio::sync::futures::Notified<'_> {
-        self.0.ended.notified()
+        self.0.running.ended.notified()
     }
 
     /// How many have ended on this node, by how.
     pub fn ended(&self) -> impl Iterator<Item = (Status, u64)> {
-        Status::ALL.iter().map(|status| (*status, self.0.counts[*status as usize].load(Ordering::Relaxed)))
+        self.0.running.ended_by_status()
     }
 
     /// How many run on this node.
     pub fn running(&self) -> usize {
-        lock(&self.0.at_work).len()
+        self.0.running.count()
     }
 
     pub fn store(&self) -> &Store {
@@ -314,26 +302,37 @@ impl Supervisor {
         self.0.spool.as_ref()
     }
 
-    fn desk(&self, id: Uuid) -> Option<Desk> {
-        lock(&self.0.at_work).get(&id).cloned()
+    /// Removes the request of an execution from the spool, if it is there.
+    pub(crate) fn remove_spooled(&self, id: Uuid) {
+        if let Some(spool) = self.spool() {
+            spool.remove(id);
+        }
     }
 
-    fn call_all(&self) {
-        lock(&self.0.calls).extend(self.registry().all().keys().cloned());
-        self.0.call.notify_one();
+    fn desk(&self, id: Uuid) -> Option<Desk> {
+        self.0.running.get(id)
+    }
+
+    /// Has the dispatcher look at all queues.
+    fn wake_all(&self) {
+        self.0.dispatcher.wake(self.registry().all().keys().cloned());
+    }
+
+    pub(crate) fn spool_name(&self) -> String {
+        self.spool().map(|spool| spool.name().to_owned()).unwrap_or_default()
     }
 
     /// Tells everyone who may wait for this that it has changed.
     pub(crate) fn after(&self, execution: &Execution) {
         self.0.wakes.wake(execution.id);
         if let Some(status) = Status::of(execution.state).filter(|_| execution.end_time.is_some()) {
-            self.0.counts[status as usize].fetch_add(1, Ordering::Relaxed);
-            let (id, agent_id, duration_ms) = (execution.id, &execution.agent_id, execution.execution_time());
+            self.0.running.count_end(status);
+            let id = execution.id;
+            let agent_id = &execution.agent_id;
+            let duration_ms = execution.execution_time();
             tracing::info!(event = "execution_ended", execution_id = %id, agent_id, status = %status, duration_ms);
-            if let Some(spool) = self.spool() {
-                spool.remove(execution.id);
-            }
-            self.0.ended.notify_waiters();
+            self.remove_spooled(execution.id);
+            self.0.running.ended.notify_waiters();
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use background::backoff::Doubling;
 use model::agent::Agent;
 use model::execution::{Artifact, Category, Execution, Outcome, State};
 use store::executions::{Claimed, Fence, any_waiting, claim, give_back, queue_again};
@@ -12,7 +13,7 @@ use crate::desk::{Desk, Stop};
 use crate::registry::Entry;
 use crate::runner::{Ended, Request, Run};
 use crate::streams::Name;
-use crate::{Failure, Supervisor, lock};
+use crate::{Failure, Supervisor};
 
 /// How long a run may take to end once its grace is over; then the machine is in trouble.
 const LAST_PATIENCE: Duration = Duration::from_secs(30);
@@ -53,9 +54,9 @@ impl Supervisor {
 
     /// From now on it can be told to stop.
     fn desk_for(&self, claimed: &Claimed, entry: &Entry) -> Desk {
-        let parts = (&self.0.store, &self.0.clock, &self.0.wakes, &self.0.dirty);
+        let parts = (&self.0.store, &self.0.clock, &self.0.wakes, &self.0.running.unwritten);
         let desk = Desk::new(claimed.fence, claimed.stored.execution.clone(), claimed.seq, &entry.agent, parts);
-        lock(&self.0.at_work).insert(desk.id(), desk.clone());
+        self.0.running.insert(desk.clone());
         self.0.wakes.wake(desk.id());
         // Whoever stops looks at those at work after it has said that it stops.
         if self.0.stopping.is_cancelled() {
@@ -67,7 +68,7 @@ impl Supervisor {
     async fn see_to(&self, claimed: &Claimed, desk: &Desk, entry: &Entry, more: bool) -> Next {
         let last = self.live(claimed, entry, desk).await;
         let next = self.end(desk, entry, last, more).await;
-        lock(&self.0.at_work).remove(&desk.id());
+        self.0.running.remove(desk.id());
         self.after(&desk.execution());
         next
     }
@@ -172,36 +173,34 @@ impl Supervisor {
         entry: &Entry,
         more: bool,
     ) -> store::Result<(bool, Next)> {
-        // As it is now: an agent that was removed takes nothing more.
-        let agent = self.registry().get(&entry.agent.id).map(|current| current.agent);
-        let more = more && agent.as_ref().is_some_and(|agent| agent.enabled);
-        let agent = agent.as_ref().unwrap_or(&entry.agent);
-        let may = more && !self.0.stopping.is_cancelled() && self.takes_from(&agent.id);
-        let more = may && self.is_admitted(1);
-        let (agent_id, places, now) = (agent.id.clone(), i64::from(agent.places()), self.0.clock.now());
-        let (node, spool) = (self.0.node, self.spool_name());
+        // The agent may have been changed or removed since this execution started.
+        let claimable = if more { self.claimable(&entry.agent.id, 1) } else { None };
+        let more = claimable.is_some();
+        let agent_id = entry.agent.id.clone();
+        let places = i64::from(claimable.as_ref().unwrap_or(entry).agent.places());
+        let now = self.0.clock.now();
+        let node = self.0.node;
+        let spool = self.spool_name();
         self.0
             .store
-            .write(move |conn| {
-                Box::pin(async move {
-                    let held = batch.write(conn, fence, Some(artifacts)).await?;
-                    if held && batch.execution.state == State::Idle {
-                        queue_again(conn, fence, now).await?;
-                        store::hints::queue(conn, &agent_id);
-                    }
-                    give_back(conn, fence.id, node).await?;
-                    if !more {
-                        // Whoever may take more has a place for it now.
-                        store::hints::queue(conn, &agent_id);
-                        return Ok((held, Next::Unknown));
-                    }
-                    if !any_waiting(conn, &agent_id, now).await? {
-                        return Ok((held, Next::Nothing));
-                    }
-                    let next = claim(conn, node, &spool, &agent_id, places, 1, now).await?;
-                    let next = next.into_iter().next().map_or(Next::Unknown, |next| Next::Claimed(Box::new(next)));
-                    Ok((held, next))
-                })
+            .transaction(async move |tx| {
+                let held = batch.write(tx, fence, Some(artifacts)).await?;
+                if held && batch.execution.state == State::Idle {
+                    queue_again(tx, fence, now).await?;
+                    store::hints::queue(tx, &agent_id);
+                }
+                give_back(tx, fence.id, node).await?;
+                if !more {
+                    // Another node may use the slot.
+                    store::hints::queue(tx, &agent_id);
+                    return Ok((held, Next::Unknown));
+                }
+                if !any_waiting(tx, &agent_id, now).await? {
+                    return Ok((held, Next::Nothing));
+                }
+                let next = claim(tx, node, &spool, &agent_id, places, 1, now).await?;
+                let next = next.into_iter().next().map_or(Next::Unknown, |next| Next::Claimed(Box::new(next)));
+                Ok((held, next))
             })
             .await
     }
@@ -337,6 +336,24 @@ fn retry_delay(last: &Last, desk: &Desk, agent: &Agent) -> Option<Duration> {
     if last.stop.is_some() || !transient || rejected || execution.retry_count >= execution.max_retries {
         return None;
     }
-    let doubled = 1u32.checked_shl(u32::try_from(execution.retry_count).unwrap_or(31)).unwrap_or(u32::MAX);
-    Some(agent.retry_delay.duration().saturating_mul(doubled).min(LONGEST_DELAY.max(agent.retry_delay.duration())))
+    Some(delay(agent.retry_delay.duration(), execution.retry_count))
+}
+
+/// Returns the delay after `retries` retries: the configured one, doubled each time up to a quarter of an hour.
+fn delay(first: Duration, retries: i64) -> Duration {
+    Doubling::new(first, LONGEST_DELAY.max(first)).delay(u64::try_from(retries).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_delays_double_up_to_a_quarter_of_an_hour() {
+        let delays =
+            |first| [0, 1, 2, 10, i64::MAX].map(|retries| delay(Duration::from_secs(first), retries).as_secs());
+        assert_eq!(delays(5), [5, 10, 20, 900, 900]);
+        assert_eq!(delays(3600), [3600; 5], "a configured delay is never shortened");
+        assert_eq!(delays(0), [0; 5]);
+    }
 }

@@ -77,7 +77,8 @@ impl Registry {
 
     /// One more that is part of the program.
     pub(crate) fn build_in(&self, agent: Agent, runner: Arc<dyn Runner>) {
-        let (agent, source) = (Arc::new(agent), Source::BuiltIn);
+        let agent = Arc::new(agent);
+        let source = Source::BuiltIn;
         let entry = Entry { agent, source, created_at: None, updated_at: None, runner };
         self.change(|entries| entries.built_in.push(entry));
     }
@@ -130,7 +131,8 @@ impl Registry {
         }
         // What the operator wrote down wins over what came over the API under the same id.
         for agent in &entries.file {
-            let (source, runner) = (Source::File, runner(agent));
+            let source = Source::File;
+            let runner = runner(agent);
             let entry = Entry { agent: agent.clone(), source, created_at: None, updated_at: None, runner };
             all.insert(agent.id.clone(), entry);
         }

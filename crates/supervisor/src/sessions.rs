@@ -7,6 +7,7 @@ use std::time::Duration;
 use model::agent::Mode;
 use model::session::{Session, State};
 use model::{Invalid, User, UserId};
+use store::Transaction;
 use store::executions::{Whose, claim_in_session, give_back, without_session};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -21,16 +22,23 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Messages that are ended in one transaction when their session is over.
 const BATCH: i64 = 100;
 
+/// A session that can be opened.
+#[derive(Clone)]
+pub struct NewSession {
+    session: Session,
+    owner: UserId,
+    entry: Entry,
+}
+
 impl Supervisor {
-    /// A session to be opened with [`store::sessions::open`]; [`Supervisor::begin_session`] is to be called when that is
-    /// committed.
-    pub fn prepare_session(&self, user: &User, agent_id: &str) -> Result<(Session, Entry), Refused> {
+    /// Checks that the user may open a session with the agent, and makes one that [`Supervisor::open_session`] takes.
+    pub fn prepare_session(&self, user: &User, agent_id: &str) -> Result<NewSession, Refused> {
         let entry = self.agent_for(user, agent_id)?;
-        Ok((self.prepare_session_with(&entry)?, entry))
+        self.prepare_session_with(&entry, user.id)
     }
 
-    /// The same for one whom another door has let in to this agent.
-    pub fn prepare_session_with(&self, entry: &Entry) -> Result<Session, Refused> {
+    /// Like [`Supervisor::prepare_session`], for a caller that has already been authorized for this agent.
+    pub fn prepare_session_with(&self, entry: &Entry, owner: UserId) -> Result<NewSession, Refused> {
         if !entry.agent.enabled {
             return Err(Refused::Disabled(entry.agent.id.clone()));
         }
@@ -42,7 +50,7 @@ impl Supervisor {
             return Err(Refused::NotHere("this node runs no agents: open sessions on one that does"));
         }
         let now = self.clock().now();
-        Ok(Session {
+        let session = Session {
             id: self.clock().id(),
             agent_id: entry.agent.id.clone(),
             state: State::Starting,
@@ -51,22 +59,34 @@ impl Supervisor {
             expires_at: later(now, entry.agent.session_timeout.duration()),
             ended_at: None,
             error_message: None,
-        })
+        };
+        Ok(NewSession { session, owner, entry: entry.clone() })
     }
 
-    /// Which node holds sessions that are opened here.
-    pub fn node(&self) -> Uuid {
-        self.0.node
-    }
-
-    /// Begins the conversation of a session that was opened.
-    pub fn begin_session(&self, session: Session, owner: UserId, entry: Entry) {
+    /// Opens a session on this node; its process starts after the commit. Fails with [`store::Error::NoPlace`] if the
+    /// agent has no free slot.
+    pub async fn open_session(&self, tx: &mut Transaction, new: NewSession) -> store::Result<Session> {
+        let NewSession { session, owner, entry } = new;
+        let places = i64::from(entry.agent.places());
+        store::sessions::open(tx, owner, &session, self.0.node, places).await?;
+        let opened = session.clone();
         let supervisor = self.clone();
-        self.0.tasks.spawn(async move { supervisor.hold(session, owner, entry).await });
+        tx.after_commit(move || {
+            supervisor.0.tasks.spawn(supervisor.clone().hold(session, owner, entry));
+        });
+        Ok(opened)
     }
 
-    /// Somebody has said something in a session, or wants it closed.
-    pub fn wake_session(&self, id: Uuid) {
+    /// Asks a session to close; the node that holds it hears of it after the commit.
+    pub async fn close_session(&self, tx: &mut Transaction, whose: Whose, id: Uuid) -> store::Result<()> {
+        store::sessions::ask_to_close(tx, whose, id).await?;
+        let supervisor = self.clone();
+        tx.after_commit(move || supervisor.wake_session(id));
+        Ok(())
+    }
+
+    /// Has a session of this node look for messages.
+    pub(crate) fn wake_session(&self, id: Uuid) {
         self.0.wakes.wake(id);
     }
 
@@ -148,16 +168,16 @@ impl Supervisor {
     }
 
     async fn next_message(&self, session: &Session) -> Next {
-        let (id, node, now) = (session.id, self.0.node, self.clock().now());
-        let looked = self.0.store.write(move |conn| {
-            Box::pin(async move {
-                let kept = store::sessions::get(conn, Whose::Everyones, id).await?;
-                if kept.state == State::Closing || kept.ended_at.is_some() {
-                    return Ok(Next::Close);
-                }
-                let claimed = claim_in_session(conn, node, id, now).await?;
-                Ok(claimed.map_or(Next::Nothing, |claimed| Next::Message(Box::new(claimed))))
-            })
+        let id = session.id;
+        let node = self.0.node;
+        let now = self.clock().now();
+        let looked = self.0.store.transaction(async move |tx| {
+            let kept = store::sessions::get(tx, Whose::Everyones, id).await?;
+            if kept.state == State::Closing || kept.ended_at.is_some() {
+                return Ok(Next::Close);
+            }
+            let claimed = claim_in_session(tx, node, id, now).await?;
+            Ok(claimed.map_or(Next::Nothing, |claimed| Next::Message(Box::new(claimed))))
         });
         match looked.await {
             Ok(next) => next,
@@ -171,9 +191,9 @@ impl Supervisor {
 
     /// `Err(true)`: it is not this node's any more.
     async fn save_session(&self, session: &Session) -> Result<(), bool> {
-        let (node, kept) = (self.0.node, session.clone());
-        let saved =
-            self.0.store.write(move |conn| Box::pin(async move { store::sessions::save(conn, node, &kept).await }));
+        let node = self.0.node;
+        let kept = session.clone();
+        let saved = self.0.store.transaction(async move |tx| store::sessions::save(tx, node, &kept).await);
         match saved.await {
             Ok(true) => {
                 self.0.wakes.wake(session.id);
@@ -188,22 +208,22 @@ impl Supervisor {
     }
 
     async fn end_session(&self, session: Session) {
-        let (node, now, id) = (self.0.node, self.clock().now(), session.id);
+        let node = self.0.node;
+        let now = self.clock().now();
+        let id = session.id;
         let kept = session.clone();
-        let ended = self.0.store.write(move |conn| {
-            Box::pin(async move {
-                store::sessions::save(conn, node, &kept).await?;
-                give_back(conn, kept.id, node).await?;
-                store::hints::queue(conn, &kept.agent_id);
-                without_session(conn, now, BATCH).await
-            })
+        let ended = self.0.store.transaction(async move |tx| {
+            store::sessions::save(tx, node, &kept).await?;
+            give_back(tx, kept.id, node).await?;
+            store::hints::queue(tx, &kept.agent_id);
+            without_session(tx, now, BATCH).await
         });
         match ended.await {
             Ok(ended) => ended.iter().for_each(|execution| self.after(execution)),
             Err(error) => tracing::error!(event = "session_end_not_written", session_id = %id, error = %error),
         }
         self.0.wakes.wake(id);
-        self.0.ended.notify_waiters();
+        self.0.running.ended.notify_waiters();
         self.wake(&session.agent_id);
     }
 }

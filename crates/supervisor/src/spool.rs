@@ -42,11 +42,13 @@ impl Spool {
         &self.name
     }
 
-    /// On disk when it returns.
-    pub(crate) fn put(&self, id: Uuid, request: &Request) -> io::Result<()> {
+    /// Writes the request to the disk. The file is removed when the returned guard is dropped.
+    pub(crate) fn put(&self, id: Uuid, request: &Request) -> io::Result<SpooledRequest> {
+        let spooled = SpooledRequest { spool: self.clone(), id: Some(id) };
         crate::lock(&self.files).insert(id);
         write(&self.file(id), &serde_json::to_vec(request)?)?;
-        File::open(&self.dir)?.sync_all()
+        File::open(&self.dir)?.sync_all()?;
+        Ok(spooled)
     }
 
     pub(crate) fn get(&self, id: Uuid) -> io::Result<Request> {
@@ -69,6 +71,34 @@ impl Spool {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         names.filter_map(|name| Uuid::try_parse(name.strip_suffix(".json")?).ok()).collect()
+    }
+}
+
+/// A file in the spool whose execution is not in the queue yet. Dropping it removes the file.
+#[derive(Debug)]
+pub(crate) struct SpooledRequest {
+    spool: Spool,
+    /// `None` once the file is to stay.
+    id: Option<Uuid>,
+}
+
+impl SpooledRequest {
+    /// Returns the name of the spool.
+    pub(crate) fn spool(&self) -> &str {
+        self.spool.name()
+    }
+
+    /// Leaves the file to its execution.
+    pub(crate) fn keep(mut self) -> Uuid {
+        self.id.take().unwrap_or_default()
+    }
+}
+
+impl Drop for SpooledRequest {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.spool.remove(id);
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use model::redact::{Redactor, Stream as Redacting};
 use model::words;
+use redact::{Redactor, Stream as Redacting};
 
 words! {
     pub enum Name {
@@ -267,7 +267,8 @@ impl Streams {
         }
         let mut redacting = redactor.stream_from_middle();
         let first = stream.seen - (bytes.len() - skipped) as u64;
-        let (mut at, mut start) = (first, first);
+        let mut at = first;
+        let mut start = first;
         while at < stream.seen {
             let rest = &bytes[bytes.len() - usize::try_from(stream.seen - at).unwrap_or(0)..];
             // What followers have seen last is a piece of its own, so that they can tell it from what is new.
@@ -305,7 +306,8 @@ impl Stream {
 
     /// The beginning is full.
     fn begin_tail(&mut self, redactor: &Redactor) -> String {
-        let (from, limit) = (self.seen, self.limit - self.head);
+        let from = self.seen;
+        let limit = self.limit - self.head;
         // The line before is whole, but a key of many lines may go on.
         let redacting = redactor.stream_from_middle();
         self.tail = Some(Tail {

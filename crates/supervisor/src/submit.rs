@@ -1,4 +1,7 @@
-//! What somebody asks an agent for, checked, and made into an execution that can wait in the queue.
+//! Checks a request for a run and puts it into the queue of its agent.
+//!
+//! [`Supervisor::prepare`] does everything that needs no transaction; [`Supervisor::enqueue`] does the rest, including what
+//! follows the commit or the rollback.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,12 +14,14 @@ use model::said::{self, Part};
 use model::{Invalid, User};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use store::Transaction;
 use store::executions::New;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::registry::{Entry, Source};
 use crate::runner::{Asker, Request};
+use crate::spool::SpooledRequest;
 use crate::{Refused, Supervisor, desk};
 
 /// A run as it is asked for.
@@ -54,6 +59,20 @@ pub struct Origin {
     pub context: Map<String, Value>,
 }
 
+/// A checked request that [`Supervisor::enqueue`] puts into the queue. Its secrets are on disk; dropping it removes them.
+#[derive(Debug)]
+pub struct Submission {
+    pub new: New,
+    spooled: Option<SpooledRequest>,
+}
+
+impl Submission {
+    /// Returns the id of the execution to be.
+    pub fn id(&self) -> Uuid {
+        self.new.execution.id
+    }
+}
+
 impl Supervisor {
     /// The agent under this id, where the user may run it.
     pub fn agent_for(&self, user: &User, id: &str) -> Result<Entry, Refused> {
@@ -61,15 +80,20 @@ impl Supervisor {
         self.registry().get(id).filter(|entry| entry.is_for(user)).ok_or(Refused::NoAgent)
     }
 
-    /// An execution that can be put into the queue with [`store::executions::submit`]; [`Supervisor::wake`] is to be
-    /// called when that is committed, [`Supervisor::forget`] when it was refused.
-    pub fn prepare(&self, user: &User, agent_id: &str, draft: Draft, origin: Origin) -> Result<New, Refused> {
+    /// Checks a request and makes it ready for [`Supervisor::enqueue`].
+    pub fn prepare(&self, user: &User, agent_id: &str, draft: Draft, origin: Origin) -> Result<Submission, Refused> {
         let entry = self.agent_for(user, agent_id)?;
         self.prepare_with(&entry, user, draft, origin)
     }
 
-    /// The same for one whom another door has let in to this agent: who may pass there is said elsewhere than in `allow`.
-    pub fn prepare_with(&self, entry: &Entry, user: &User, draft: Draft, origin: Origin) -> Result<New, Refused> {
+    /// Like [`Supervisor::prepare`], for a caller that has already been authorized for this agent.
+    pub fn prepare_with(
+        &self,
+        entry: &Entry,
+        user: &User,
+        draft: Draft,
+        origin: Origin,
+    ) -> Result<Submission, Refused> {
         let agent = &entry.agent;
         if !agent.enabled {
             return Err(Refused::Disabled(agent.id.clone()));
@@ -110,37 +134,54 @@ impl Supervisor {
                            that does, or leave the secrets to the agent's envs";
             return Err(Refused::NotHere(message));
         }
-        let (request, spool) = if spooled {
+        let (request, spooled) = if spooled {
             let spool =
                 self.spool().ok_or_else(|| Refused::Broken("there is no place for requests with secrets".into()))?;
-            spool.put(id, &request).map_err(|error| Refused::Broken(format!("failed to keep the request: {error}")))?;
-            (String::new(), Some(spool.name().to_owned()))
+            let file = spool.put(id, &request);
+            let file = file.map_err(|error| Refused::Broken(format!("failed to keep the request: {error}")))?;
+            (String::new(), Some(file))
         } else {
             let json = serde_json::to_string(&request).map_err(|error| Refused::Broken(error.to_string()))?;
             (json, None)
         };
         let execution = new_execution(id, agent, input, timeout, now, (origin.schedule_id, origin.session_id), context);
-        Ok(New {
+        let new = New {
             execution,
             owner: user.id,
             request,
-            spool,
+            spool: spooled.as_ref().map(|spooled| spooled.spool().to_owned()),
             follow_up: origin.follow_up,
             message,
             task: None,
             wait_until: later(now, agent.queue_timeout.duration()),
             places: i64::from(agent.places()),
             depth: i64::from(agent.queue_depth),
-        })
+        };
+        Ok(Submission { new, spooled })
     }
 
-    /// The queue did not take this: nothing of it is kept.
-    pub fn forget(&self, new: &New) {
-        if new.spool.is_some()
-            && let Some(spool) = self.spool()
-        {
-            spool.remove(new.execution.id);
+    /// Puts an execution into the queue of its agent or session, and claims it for this node if it can start at once.
+    ///
+    /// After the commit the execution starts, or the dispatcher or the session is woken. On a rollback the secrets of the
+    /// request are removed from the disk. Fails with [`store::Error::QueueFull`] if the queue is full, and for a task of
+    /// A2A with [`store::Error::Ended`] or [`store::Error::NotEnded`] if the task does not wait for an answer.
+    pub async fn enqueue(&self, tx: &mut Transaction, submission: Submission) -> store::Result<Uuid> {
+        let Submission { new, spooled } = submission;
+        let claimed = self.submit_and_claim(tx, &new).await?;
+        if let Some(spooled) = spooled {
+            let id = spooled.keep();
+            let supervisor = self.clone();
+            tx.on_rollback(move || supervisor.remove_spooled(id));
         }
+        let supervisor = self.clone();
+        let session = new.execution.session_id;
+        let agent_id = new.execution.agent_id;
+        tx.after_commit(move || match session {
+            Some(session) => supervisor.wake_session(session),
+            None if claimed.is_empty() => supervisor.wake(&agent_id),
+            None => supervisor.start_claimed(claimed),
+        });
+        Ok(new.execution.id)
     }
 
     fn check(&self, user: &User, agent: &Agent, draft: &Draft) -> Result<(), Refused> {

@@ -49,14 +49,17 @@ async fn what_outlived_node_and_guardian_is_swept_up() {
 
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("pid");
-    let (agent, file_name) = (testkit::agent::program().to_str().unwrap(), file.to_str().unwrap());
+    let agent = testkit::agent::program().to_str().unwrap();
+    let file_name = file.to_str().unwrap();
     let mut node = Command::new(DOUBLE);
     node.args(["node", agent, file_name, "0"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut node = node.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(node.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let pids: Vec<i32> = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
-    let (guardian, agent, runaway) = (pids[0], pids[1], pid_in(&file));
+    let guardian = pids[0];
+    let agent = pids[1];
+    let runaway = pid_in(&file);
 
     // The node frozen and the guardian first, so that neither can do anything about it.
     let own = i32::try_from(node.id()).unwrap();

@@ -70,7 +70,8 @@ impl Issuer {
     pub async fn start() -> Self {
         let keys = Arc::new(Mutex::new(Some(Vec::new())));
         let asked = Arc::new(AtomicUsize::new(0));
-        let (published, count) = (keys.clone(), asked.clone());
+        let published = keys.clone();
+        let count = asked.clone();
         let answer = move || {
             count.fetch_add(1, Ordering::Relaxed);
             let keys = published.lock().unwrap().clone();

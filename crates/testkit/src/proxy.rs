@@ -17,10 +17,12 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let open = Arc::new(watch::Sender::new(true));
-        let (gate, target) = (open.clone(), target.to_owned());
+        let gate = open.clone();
+        let target = target.to_owned();
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let (mut cut, target) = (gate.subscribe(), target.clone());
+                let mut cut = gate.subscribe();
+                let target = target.clone();
                 tokio::spawn(async move {
                     if !*cut.borrow_and_update() {
                         return;

@@ -5,8 +5,8 @@ use model::agent::ASSISTANT;
 use model::execution::FollowUp;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use store::Conn;
 use store::executions::Whose;
+use store::{Conn, Transaction};
 use supervisor::{Draft, Entry, Origin, Refused, Supervisor};
 use uuid::Uuid;
 
@@ -45,7 +45,7 @@ struct Wanted {
 }
 
 /// Returns at once: the run goes on by itself, and the conversation in which it was asked for hears of its end.
-pub(crate) async fn run(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+pub(crate) async fn run(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
     let wanted: Wanted = call.read()?;
     let entry = named(&call, &wanted.agent)?;
     let draft = Draft { input: wanted.input, parameters: Some(wanted.parameters), ..Draft::default() };
@@ -55,25 +55,23 @@ pub(crate) async fn run(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, 
         origin.follow_up = Some(FollowUp::Chat);
         origin.context.insert("conversation_id".to_owned(), conversation.to_string().into());
     }
-    let new = supervisor.prepare(&call.user, &entry.agent.id, draft, origin).map_err(refused)?;
-    match store::executions::submit(conn, &new).await {
-        Ok(()) => {}
+    let submission = supervisor.prepare(&call.user, &entry.agent.id, draft, origin).map_err(refused)?;
+    let state = submission.new.execution.state;
+    let reports_back = submission.new.follow_up.is_some();
+    let id = match supervisor.enqueue(tx, submission).await {
+        Ok(id) => id,
         Err(error @ store::Error::QueueFull { .. }) => {
-            supervisor.forget(&new);
             return Err(Error::Failure(Failure::new(answer::UNAVAILABLE, format!("The agent is busy: {error}."))));
         }
         Err(error) => return Err(error.into()),
-    }
-    // Whoever claims looks at the queue after this is committed, or a moment later again.
-    supervisor.wake(&entry.agent.id);
-    let execution = &new.execution;
+    };
     Ok(Outcome::Done(Answer::done(json!({
         "success": true,
-        "execution_id": execution.id,
+        "execution_id": id,
         "agent_id": entry.agent.id,
         "agent": entry.agent.name,
-        "state": execution.state,
-        "reports_back": new.follow_up.is_some(),
+        "state": state,
+        "reports_back": reports_back,
     }))))
 }
 
@@ -105,16 +103,15 @@ pub(crate) async fn execution(mut call: Call<'_>, conn: &mut Conn) -> Result<Out
     Ok(Outcome::Done(Answer::done(data)))
 }
 
-pub(crate) async fn cancel(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+pub(crate) async fn cancel(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
     let One { execution_id } = call.read()?;
-    let (whose, now) = (Whose::Users(call.user.id), call.tools.clock.now());
-    let execution = match store::executions::cancel(conn, whose, execution_id, now).await {
+    let whose = Whose::Users(call.user.id);
+    let execution = match supervisor(&call)?.cancel(tx, whose, execution_id).await {
         Err(store::Error::Ended) => {
             return Err(Error::Failure(Failure::new(answer::VALIDATION_ERROR, "It has ended already.")));
         }
         result => result.map_err(no_execution)?,
     };
-    supervisor(&call)?.wake_cancelled(&execution);
     let data = json!({"success": true, "execution_id": execution.id, "agent_id": execution.agent_id, "state": execution.state});
     Ok(Outcome::Done(Answer::done(data)))
 }

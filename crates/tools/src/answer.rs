@@ -140,7 +140,8 @@ impl Answer {
         let mut text = format!("{total} {}:", if total == 1 { "task" } else { "tasks" });
         for (n, task) in tasks.iter().enumerate() {
             let mark = if task["status"] == "completed" { '✓' } else { ' ' };
-            let (title, id) = (task["title"].as_str().unwrap_or_default(), task["id"].as_str().unwrap_or_default());
+            let title = task["title"].as_str().unwrap_or_default();
+            let id = task["id"].as_str().unwrap_or_default();
             text.push_str(&format!("\n{}. [{mark}] {title} (ID: {id}){}", n + 1, details(task)));
         }
         text
@@ -170,7 +171,8 @@ fn following(data: &Value) -> String {
         None => String::new(),
         Some(Value::Null) => "; it repeats no more".to_owned(),
         Some(next) => {
-            let (due, id) = (next["due_date"].as_str().unwrap_or_default(), next["id"].as_str().unwrap_or_default());
+            let due = next["due_date"].as_str().unwrap_or_default();
+            let id = next["id"].as_str().unwrap_or_default();
             format!("; the next one is due {due} (ID: {id})")
         }
     }

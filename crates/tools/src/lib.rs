@@ -19,7 +19,7 @@ use model::conversation::Id;
 use model::{Clock, User, task};
 use scheduler::Scheduler;
 use serde_json::{Map, Value};
-use store::{Conn, Store};
+use store::{Conn, Store, Transaction};
 use supervisor::Supervisor;
 use tokio::time::Instant;
 
@@ -89,7 +89,7 @@ enum Hold<'a> {
     /// Every call is a transaction of its own.
     Store(&'a Store),
     /// All calls are part of one that the caller commits.
-    Transaction(&'a mut Conn),
+    Transaction(&'a mut Transaction),
 }
 
 impl Tools {
@@ -100,9 +100,9 @@ impl Tools {
 
     /// Nothing that these tools do is there before the transaction is committed. Those of others are not among them: no
     /// transaction waits for another program.
-    pub fn within<'a>(&'a self, user: &'a User, conn: &'a mut Conn) -> Toolbox<'a> {
+    pub fn within<'a>(&'a self, user: &'a User, tx: &'a mut Transaction) -> Toolbox<'a> {
         let specs = Specs::Ours(self.ours(user));
-        Toolbox { tools: self, user, specs, until: None, conversation: None, hold: Hold::Transaction(conn) }
+        Toolbox { tools: self, user, specs, until: None, conversation: None, hold: Hold::Transaction(tx) }
     }
 
     /// Whether every tool is our own, so that nothing has to be waited for.
@@ -120,16 +120,6 @@ impl Tools {
             (true, true) => Offer::Schedules,
         };
         catalog::ours(self.names, offer)
-    }
-
-    /// To be told when what these tools did is there for all to see: somebody may have to act upon it earlier than
-    /// they thought.
-    pub fn committed(&self, used: &[Tool]) {
-        if used.iter().any(|tool| matches!(tool, Tool::ScheduleAgent | Tool::ResumeSchedule))
-            && let Some(scheduler) = &self.scheduler
-        {
-            scheduler.wake();
-        }
     }
 
     fn specs(&self, user: &User) -> Specs {
@@ -182,27 +172,31 @@ impl Toolbox<'_> {
         arguments.remove("user_id");
         arguments.remove("confirmation");
         catalog::rename(self.tools.names, &mut arguments);
-        let (user, conversation) = (self.user.clone(), self.conversation.clone());
+        let user = self.user.clone();
+        let conversation = self.conversation.clone();
         let call = Call { tools: self.tools, user, tool, arguments, consent, conversation };
-        // Put aside: this has room for every tool there is, and whoever waits for it is moved about with all of that.
+        // The futures are boxed because they are large.
         match &mut self.hold {
-            Hold::Transaction(conn) => Box::pin(call.carry_out(conn)).await,
-            Hold::Store(store) if spec.read_only => Box::pin(call.carry_out(&mut store.reader().await?)).await,
+            Hold::Transaction(tx) => Box::pin(call.write(tx)).await,
+            Hold::Store(store) if spec.read_only => Box::pin(call.read_only(&mut store.reader().await?)).await,
             Hold::Store(store) => {
                 let tools = self.tools.clone();
                 let Call { user, tool, arguments, conversation, .. } = call;
-                let outcome = store
-                    .write(move |conn| {
-                        Box::pin(async move {
-                            let call = Call { tools: &tools, user, tool, arguments, consent, conversation };
-                            call.carry_out(conn).await
-                        })
-                    })
-                    .await;
-                self.tools.committed(&[tool]);
-                outcome
+                let job = async move |tx: &mut Transaction| {
+                    let call = Call { tools: &tools, user, tool, arguments, consent, conversation };
+                    call.write(tx).await
+                };
+                store.transaction(job).await
             }
         }
+    }
+}
+
+fn outcome(result: Result<Outcome, answer::Error>) -> store::Result<Outcome> {
+    match result {
+        Ok(outcome) => Ok(outcome),
+        Err(answer::Error::Failure(failure)) => Ok(Outcome::Done(Answer::failed(failure))),
+        Err(answer::Error::Store(error)) => Err(error),
     }
 }
 
@@ -218,30 +212,37 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn carry_out(self, conn: &mut Conn) -> store::Result<Outcome> {
+    /// Carries out a call inside a transaction.
+    async fn write(self, tx: &mut Transaction) -> store::Result<Outcome> {
         let result = match self.tool {
-            Tool::Add => tasks::add(self, conn).await,
-            Tool::List => tasks::list(self, conn).await,
-            Tool::Complete => tasks::complete(self, conn).await,
-            Tool::Update => tasks::update(self, conn).await,
-            Tool::Delete => tasks::delete(self, conn).await,
-            Tool::CompleteSeveral | Tool::DeleteSeveral => tasks::several(self, conn).await,
-            Tool::Remind => reminders::schedule(self, conn).await,
-            Tool::Undo => tasks::undo(self, conn).await,
-            Tool::ListAgents => agents::list(self, conn).await,
-            Tool::RunAgent => agents::run(self, conn).await,
-            Tool::GetExecution => agents::execution(self, conn).await,
-            Tool::CancelExecution => agents::cancel(self, conn).await,
-            Tool::ScheduleAgent => schedules::create(self, conn).await,
-            Tool::ListSchedules => schedules::list(self, conn).await,
-            Tool::PauseSchedule => schedules::pause(self, conn).await,
-            Tool::ResumeSchedule => schedules::resume(self, conn).await,
+            Tool::Add => tasks::add(self, tx).await,
+            Tool::Complete => tasks::complete(self, tx).await,
+            Tool::Update => tasks::update(self, tx).await,
+            Tool::Delete => tasks::delete(self, tx).await,
+            Tool::CompleteSeveral | Tool::DeleteSeveral => tasks::several(self, tx).await,
+            Tool::Remind => reminders::schedule(self, tx).await,
+            Tool::Undo => tasks::undo(self, tx).await,
+            Tool::RunAgent => agents::run(self, tx).await,
+            Tool::CancelExecution => agents::cancel(self, tx).await,
+            Tool::ScheduleAgent => schedules::create(self, tx).await,
+            Tool::PauseSchedule => schedules::pause(self, tx).await,
+            Tool::ResumeSchedule => schedules::resume(self, tx).await,
+            Tool::List | Tool::ListAgents | Tool::GetExecution | Tool::ListSchedules => {
+                return self.read_only(tx).await;
+            }
         };
-        match result {
-            Ok(outcome) => Ok(outcome),
-            Err(answer::Error::Failure(failure)) => Ok(Outcome::Done(Answer::failed(failure))),
-            Err(answer::Error::Store(error)) => Err(error),
-        }
+        outcome(result)
+    }
+
+    /// Carries out a call that changes nothing. Fails for any other: its connection may be unable to write.
+    async fn read_only(self, conn: &mut Conn) -> store::Result<Outcome> {
+        outcome(match self.tool {
+            Tool::List => tasks::list(self, conn).await,
+            Tool::ListAgents => agents::list(self, conn).await,
+            Tool::GetExecution => agents::execution(self, conn).await,
+            Tool::ListSchedules => schedules::list(self, conn).await,
+            other => return Err(store::Error::Database(format!("the tool {other:?} is not read-only"))),
+        })
     }
 
     /// The arguments as the handler wants them.

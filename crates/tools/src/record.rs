@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use model::breaker::{Change, State};
-use model::redact::redact;
+use redact::redact;
 use serde_json::Value;
 
 use crate::Arguments;

@@ -6,9 +6,9 @@ use model::schedule::{Draft, INPUT, Schedule};
 use scheduler::Scheduler;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use store::Conn;
 use store::executions::Whose;
 use store::schedules::Filter;
+use store::{Conn, Transaction};
 
 use crate::answer::{self, Error, Failure};
 use crate::{Answer, Call, Outcome, agents};
@@ -35,7 +35,7 @@ struct Wanted {
     time_zone: Option<String>,
 }
 
-pub(crate) async fn create(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+pub(crate) async fn create(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
     let wanted: Wanted = call.read()?;
     let scheduler = scheduler(&call)?;
     let entry = agents::named(&call, &wanted.agent)?;
@@ -56,7 +56,7 @@ pub(crate) async fn create(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcom
     };
     let mut checked = scheduler.check(&call.user, draft)?;
     for n in 2.. {
-        match scheduler.create(conn, call.user.id, &checked).await {
+        match scheduler.create(tx, call.user.id, &checked).await {
             Ok(schedule) => {
                 let mut data = about(&schedule);
                 data["agent"] = entry.agent.name.as_str().into();
@@ -88,17 +88,17 @@ struct One {
     reason: Option<String>,
 }
 
-pub(crate) async fn pause(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+pub(crate) async fn pause(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
     let One { schedule, reason } = call.read()?;
-    let found = find(&call, conn, &schedule).await?;
-    let paused = scheduler(&call)?.pause(conn, Whose::Everyones, found.id, reason.as_deref()).await?;
+    let found = find(&call, tx, &schedule).await?;
+    let paused = scheduler(&call)?.pause(tx, Whose::Everyones, found.id, reason.as_deref()).await?;
     changed(&paused, found.enabled)
 }
 
-pub(crate) async fn resume(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcome, Error> {
+pub(crate) async fn resume(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outcome, Error> {
     let One { schedule, .. } = call.read()?;
-    let found = find(&call, conn, &schedule).await?;
-    match scheduler(&call)?.resume(conn, Whose::Everyones, found.id).await {
+    let found = find(&call, tx, &schedule).await?;
+    match scheduler(&call)?.resume(tx, Whose::Everyones, found.id).await {
         Ok(resumed) => changed(&resumed, !found.enabled),
         Err(store::Error::Ended) => {
             let message = format!("The schedule '{}' has no more times.", found.settings.name);
@@ -163,7 +163,8 @@ fn scheduler<'a>(call: &Call<'a>) -> Result<&'a Scheduler, Error> {
 /// All there are: administrators see everyone's.
 async fn theirs(call: &Call<'_>, conn: &mut Conn) -> Result<Vec<Schedule>, Error> {
     scheduler(call)?;
-    let (filter, now) = (Filter::default(), call.tools.clock.now());
+    let filter = Filter::default();
+    let now = call.tools.clock.now();
     Ok(store::schedules::list(conn, Whose::Everyones, &filter, None, MOST, now).await?.rows)
 }
 

@@ -93,7 +93,8 @@ pub(crate) async fn update(mut call: Call<'_>, conn: &mut Conn) -> Result<Outcom
 
 async fn change(call: &Call<'_>, conn: &mut Conn, id: Uuid, patch: &Change) -> Result<Outcome, Error> {
     let mut step = Step::begin(conn, call.user.id).await?;
-    let (clock, zone) = (&call.tools.clock, &call.user.time_zone);
+    let clock = &call.tools.clock;
+    let zone = &call.user.time_zone;
     let Changed { task, next_task, changed } =
         store::recurring::change(conn, &mut step, id, patch, clock, zone).await?;
     let mut data = data(&task);
@@ -148,7 +149,9 @@ pub(crate) async fn several(mut call: Call<'_>, conn: &mut Conn) -> Result<Outco
         return Ok(Outcome::Held(Act::several(name(names, call.tool), id_keys(names).1, targets)));
     }
     let mut step = Step::begin(conn, call.user.id).await?;
-    let (mut changed, clock, zone) = (Vec::with_capacity(tasks.len()), &call.tools.clock, &call.user.time_zone);
+    let mut changed = Vec::with_capacity(tasks.len());
+    let clock = &call.tools.clock;
+    let zone = &call.user.time_zone;
     for task in tasks {
         changed.push(match call.tool {
             Tool::DeleteSeveral => json!(store::tasks::delete(conn, &mut step, task.id).await?),
@@ -242,8 +245,10 @@ impl Filters {
         // Models like to send an empty text for nothing.
         let given =
             |text: &'_ Option<String>| text.as_deref().filter(|text| !text.trim().is_empty()).map(str::to_owned);
-        let (status, priority) = (given(&self.status), given(&self.priority));
-        let (due, query) = (given(&self.due_date_filter), given(&self.query));
+        let status = given(&self.status);
+        let priority = given(&self.priority);
+        let due = given(&self.due_date_filter);
+        let query = given(&self.query);
         let draft = FilterDraft {
             status: status.as_deref(),
             priority: priority.as_deref(),

@@ -44,7 +44,8 @@ pub(crate) fn learn<'a>(sentences: impl Iterator<Item = &'a Sentence>) -> Model 
             let mut slope = softmax(&model.scores(&sentence.features));
             slope[sentence.class] -= 1.0;
             for feature in &sentence.features {
-                let (weights, steps) = (&mut model.0[*feature], &mut steps[*feature]);
+                let weights = &mut model.0[*feature];
+                let steps = &mut steps[*feature];
                 for class in 0..CLASSES {
                     let slope = slope[class] + DECAY * weights[class];
                     steps[class] += slope * slope;
@@ -80,7 +81,8 @@ mod tests {
     #[test]
     fn the_same_sentences_make_the_same_model() {
         let sentences: Vec<_> = (0..60).map(|n| sentence(&[n % 3, 3 + n % 7], n % 3)).collect();
-        let (one, other) = (learn(sentences.iter()), learn(sentences.iter()));
+        let one = learn(sentences.iter());
+        let other = learn(sentences.iter());
         assert_eq!(one.0, other.0);
         for class in 0..3 {
             let odds = softmax(&one.scores(&[class]));

@@ -34,7 +34,8 @@ pub(crate) fn print(corpus: &Corpus, unseen: &[(usize, Odds)], model: &Model) ->
     writeln!(out, "{:24} {:>9} {:>8} {:>8}", "source", "sentences", "rules %", "model %")?;
     for (source, tally) in &tallies {
         let share = |right: usize| 100.0 * right as f64 / tally.all as f64;
-        let (rules, model) = (share(tally.by_rules), share(tally.by_model));
+        let rules = share(tally.by_rules);
+        let model = share(tally.by_model);
         writeln!(out, "{source:24} {:9} {rules:8.2} {model:8.2}", tally.all)?;
     }
     Ok(())

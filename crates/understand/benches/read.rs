@@ -66,7 +66,8 @@ fn main() {
         cut / read
     );
     for pattern in PATTERNS {
-        let (short, long) = (a_character(pattern, 500, &now), a_character(pattern, 5_000, &now));
+        let short = a_character(pattern, 500, &now);
+        let long = a_character(pattern, 5_000, &now);
         println!(
             "{:24} {short:5.0} ns a character of 500, {long:5.0} ns of 5,000, ratio {:.2}",
             format!("{pattern:?}"),

@@ -9,56 +9,14 @@ use crate::details;
 use crate::intent;
 use crate::labels;
 use crate::lexicon;
-use crate::phrases::{Meanings, Phrases, meanings, phrases};
+use crate::phrases::{Meanings, Phrases, meanings};
+use crate::vocabulary;
 
 /// "urgent", "high priority", "low prio", "asap", a trailing "!!" is noise and no priority.
 const PRIORITIES: &[(Priority, Phrases)] = &[
-    (
-        Priority::High,
-        phrases!(
-            "set the priority to high | set priority to high | set its priority to high | set the priority as high | \
-             priority should be high | prio : high | prio = high | priority = high | priority = urgent | high importance | \
-             of high importance | mark it as high | mark as high | mark as urgent | mark as important | make it high | \
-             ! ! ! | of the utmost importance | ! p1 | ! 1 | high urgency | can't wait | \
-             set it as high priority | make it high priority | make it urgent | mark it as urgent | \
-             mark it urgent | mark it as important | it's urgent | it is urgent | this is urgent | it's important | \
-             as high priority | as urgent | as important | as very important | as critical | as top priority | \
-             as high-priority | at top priority | at the top priority | with high priority | with a high priority | \
-             with top priority | with highest priority | with urgent priority | high priority | high-priority | \
-             top priority | top-priority | highest priority | urgent priority | critical priority | \
-             priority is high | priority high | priority : high | high prio | prio high | ! high | very urgent | \
-             really urgent | super important | super urgent | so important | extremely important | \
-             extremely urgent | crucial | vital | top prio | highest prio | prio 1 | priority 1 | priority one | \
-             p0 | high-prio | hi pri | high pri | time sensitive | time-sensitive | a higher priority | \
-             higher priority | number one priority | priority : urgent | priority : top | urgently | urgent | \
-             very important | really important | important | critical | as soon as possible | asap | p1"
-        ),
-    ),
-    (
-        Priority::Low,
-        phrases!(
-            "set the priority to low | set priority to low | set its priority to low | set the priority as low | \
-             priority should be low | prio : low | prio = low | priority = low | low importance | of low importance | \
-             mark it as low | mark as low | make it low | low urgency | no urgency | isn't urgent | it can wait | \
-             p3 | p4 | set it as low priority | make it low priority | as low priority | as low-priority | as not urgent | with low priority | \
-             with a low priority | low priority | low-priority | lowest priority | priority is low | priority low | \
-             priority : low | low prio | prio low | ! low | not urgent | no rush | whenever i can | low-prio | low pri | \
-             prio 3 | priority 3 | lowest prio | not important | not very important | not that important | no hurry | \
-             not a priority | not very urgent | not that urgent | nothing urgent | when i have time | a lower priority | \
-             lower priority"
-        ),
-    ),
-    (
-        Priority::Medium,
-        phrases!(
-            "set the priority to medium | set priority to medium | set the priority to normal | priority should be medium | \
-             prio : medium | prio = medium | priority = medium | priority normal | mark it as medium | mark as medium | \
-             normal prio | medium importance | make it medium | p2 | as medium priority | with medium priority | with normal priority | medium priority | \
-             medium-priority | normal priority | priority medium | priority : medium | ! medium | \
-             priority is medium | priority : normal | medium prio | prio medium | prio 2 | priority 2 | med priority | \
-             mid priority | moderate priority | with a medium priority | as normal priority"
-        ),
-    ),
+    (Priority::High, lexicon::priority::HIGH),
+    (Priority::Low, lexicon::priority::LOW),
+    (Priority::Medium, lexicon::priority::MEDIUM),
 ];
 
 const PRIORITY_PHRASES: Meanings<Priority> = meanings!(Priority, PRIORITIES);
@@ -106,15 +64,11 @@ pub(crate) fn priority(clause: &mut Clause, from: usize, to: usize) -> Option<Pr
 
 /// Where "and it's really" and its like before a priority begin.
 fn led_from(clause: &Clause, from: usize, i: usize) -> usize {
-    const BEFORE: Phrases = phrases!(
-        "and | , | ( | ; | - | – | — | it's | its | is | it | this | that's | super | very | really | so | pretty | \
-         quite | extremely | make | mark | as | set | to | priority | with | a | of"
-    );
-    const SAYS: Phrases =
-        phrases!("it's | its | it is | this is | that's | make it | mark it | mark it as | set it to | set it as");
     // "this is super", but not "what it is": something must say of what the priority is.
     let said = (from..i).rev().take(5).find(|k| {
-        clause.phrase(*k, SAYS).is_some_and(|n| (k + n..i).all(|m| BEFORE.contains(clause.at(m)) || clause.is_taken(m)))
+        clause
+            .phrase(*k, lexicon::priority::COPULAS)
+            .is_some_and(|n| (k + n..i).all(|m| lexicon::priority::LEADS.contains(clause.at(m)) || clause.is_taken(m)))
     });
     let mut start = said.unwrap_or(i);
     while start > from && matches!(clause.at(start - 1), "and" | "," | "(" | ";" | "-" | "–" | "—") {
@@ -125,7 +79,7 @@ fn led_from(clause: &Clause, from: usize, i: usize) -> usize {
 
 /// Whether nothing but "a new" and its like stands before the priority.
 fn opens(clause: &Clause, range: Range<usize>) -> bool {
-    let small = |i: usize| lexicon::is_article(clause.at(i)) || matches!(clause.at(i), "new" | "me" | "up");
+    let small = |i: usize| vocabulary::is_article(clause.at(i)) || matches!(clause.at(i), "new" | "me" | "up");
     range.into_iter().all(|i| small(i) || clause.is_spent(i..i + 1))
 }
 
@@ -142,11 +96,10 @@ fn closes_clause(word: &str) -> bool {
 /// Takes "#work", "tagged work", "with tag work and home", "tags: a, b".
 pub(crate) fn tags(clause: &mut Clause, from: usize, to: usize) -> Vec<String> {
     let mut tags = Vec::new();
-    let mut i = if clause.has(labels::SIGNS) { from } else { to };
+    let mut i = if clause.has(lexicon::tags::SIGNS) { from } else { to };
     while i < to {
         if is_hash(clause, i) {
-            let lead =
-                phrases!("with | under | tagged | tag | tags | label | labels | category").contains(clause.before(i));
+            let lead = lexicon::tags::LEADS.contains(clause.before(i));
             tags.push(clause.words.text(i + 1..i + 2).to_owned());
             clause.take(i - usize::from(lead && i > from)..i + 2);
             i += 2;
@@ -190,7 +143,8 @@ fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mu
         i = next;
     }
     let again = matches!(clause.at(end + 1), ":" | "=");
-    let word = end + usize::from(!again && (labels::WORDS.contains(clause.at(end)) || clause.noun_at(end).is_some()));
+    let word =
+        end + usize::from(!again && (lexicon::tags::NOUNS.contains(clause.at(end)) || clause.noun_at(end).is_some()));
     if end > start {
         clause.take(lead..word);
     }
@@ -199,26 +153,16 @@ fn tag_list(clause: &mut Clause, lead: usize, start: usize, to: usize, tags: &mu
 
 /// Takes "because …", "description is …", "with the note …" and gives what was said.
 pub(crate) fn description(clause: &mut Clause, from: usize, to: usize) -> Option<String> {
-    const EXPLICIT: Phrases = phrases!(
-        "with the description of | with a description of | with the description | with a description | \
-         with description | and the description is | the description is | description is | description : | \
-         with the note | with a note | with note | with notes | with details | with the details | details : | \
-         note : | notes : | desc : | comment : | comments : | with comment | with the comment | with a comment | \
-         and note that | , note that | with a note that | with the note that | with a note saying | \
-         with the note saying | and in the notes put | and in the notes | and put in the notes | in the notes put | \
-         in the notes : | in the notes | and add a note that | and add a note saying | and add the note | \
-         and the note | details - | description - | notes - | note - | description"
-    );
-    const REASON: Phrases = phrases!("because of | because | cuz | cause | since i | 'cause");
-    let mut places = if clause.has(details::SIGNS) { from + 1..to } else { to..to };
+    let mut places = if clause.has(lexicon::notes::SIGNS) { from + 1..to } else { to..to };
     let led = places.find_map(|i| Some((i, details::lead(clause, i, from)? - i)));
     // "read the description of the flat" is a title.
-    let thing = |at: usize, n: usize| n == 1 && (lexicon::is_article(clause.before(at)) || clause.at(at + n) == "of");
+    let thing =
+        |at: usize, n: usize| n == 1 && (vocabulary::is_article(clause.before(at)) || clause.at(at + n) == "of");
     let fits = |at: usize, n: usize| at + n < to && led.is_none_or(|(first, _)| at < first) && !thing(at, n);
-    let said = clause.seek(from + 1, EXPLICIT).filter(|(at, n)| fits(*at, *n));
+    let said = clause.seek(from + 1, lexicon::notes::DESCRIPTION_LEADS).filter(|(at, n)| fits(*at, *n));
     let (at, n, whole) = match said.or(led) {
         Some((at, n)) => (at, n, true),
-        None => match clause.seek(from + 1, REASON).filter(|(at, n)| at + n < to) {
+        None => match clause.seek(from + 1, lexicon::notes::REASON_LEADS).filter(|(at, n)| at + n < to) {
             Some((at, n)) => (at, n, false),
             None => return aside(clause, from, to),
         },

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::courtesy;
-use crate::lexicon::{self, Verb};
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
 use crate::reading::Intent;
 use crate::tokens::{Kind, Words};
+use crate::vocabulary::{self, Verb};
 
 /// As many as anybody lists in one message.
 const MOST: usize = 50;
@@ -39,15 +39,9 @@ pub(crate) fn items(words: &Words) -> Option<(Intent, Vec<Range<usize>>)> {
 
 /// "add these:", "create the following tasks:", "new tasks:": where the list begins.
 fn heading(words: &Words, start: usize) -> Option<(Intent, usize)> {
-    const NAMES: Phrases = phrases!(
-        "these | the following | following | tasks | todos | to-dos | items | some tasks | new tasks | these tasks | \
-         these items | these to dos | these things | the following tasks | the following items | \
-         the following things | the following to my list | these to my list | these tasks to my list | \
-         these to my todo list | these items to my list | these to my tasks | the following todos | these todos"
-    );
     let word = words.at(start);
-    let adds = matches!(lexicon::verb(word), Some(Verb::Add)) || matches!(word, "create" | "make" | "put" | "new");
-    let intent = match lexicon::verb(word) {
+    let adds = matches!(vocabulary::verb(word), Some(Verb::Add)) || matches!(word, "create" | "make" | "put" | "new");
+    let intent = match vocabulary::verb(word) {
         Some(Verb::Delete) => Intent::DeleteTask,
         Some(Verb::Complete) => Intent::CompleteTask,
         _ => Intent::CreateTask,
@@ -61,24 +55,25 @@ fn heading(words: &Words, start: usize) -> Option<(Intent, usize)> {
     if single {
         return Some((Intent::CreateTask, start + 1));
     }
-    let plain = phrases!("tasks | todos | to-dos | new tasks | to do").contains(word);
+    let plain = lexicon::clauses::BARE_LIST_HEADINGS.contains(word);
     if !adds && !plain {
         return None;
     }
     let placed = intent == Intent::CreateTask && adds && matches!(words.at(start + 1), "to" | "on");
-    let n = words.phrase(start + verb, NAMES).or_else(|| counted(words, start + verb)).or(placed.then_some(0))?;
+    let n = words
+        .phrase(start + verb, lexicon::clauses::LIST_HEADINGS)
+        .or_else(|| counted(words, start + verb))
+        .or(placed.then_some(0))?;
     let end = start + verb + n;
     let list = (end..end + 6).find(|i| words.at(*i) == ":" || words.kind(*i) == Some(Kind::Break))?;
-    let between = phrases!("to | on | in | my | the | list | todo | to-do | tasks | please | for | me | new | ?");
-    (end..list).all(|i| between.contains(words.at(i))).then_some((intent, list + 1))
+    (end..list).all(|i| lexicon::clauses::LIST_HEADING_LINKS.contains(words.at(i))).then_some((intent, list + 1))
 }
 
 /// "two tasks", "three new things": how many tokens it takes.
 fn counted(words: &Words, i: usize) -> Option<usize> {
     let (_, n) = numbers::cardinal(words, i).filter(|(count, _)| (2..=20).contains(count))?;
     let new = n + usize::from(matches!(words.at(i + n), "new" | "more" | "other"));
-    let things = phrases!("tasks | things | items | todos | to-dos | reminders | errands | chores | more");
-    things.contains(words.at(i + new)).then_some(new + 1).or((new > n).then_some(new))
+    lexicon::clauses::COUNTED_THINGS.contains(words.at(i + new)).then_some(new + 1).or((new > n).then_some(new))
 }
 
 /// Whether a line that begins at `i` is one more of a list.
@@ -90,14 +85,10 @@ pub(crate) fn is_item(words: &Words, i: usize) -> bool {
 
 /// "add milk; eggs; bread": a word or two after the mark, and no remark.
 fn short(words: &Words, i: usize) -> bool {
-    let remark = phrases!(
-        "i | he | she | it | it's | they | we | you | that | this | thanks | thank | please | ok | okay | bye | \
-         yes | no"
-    );
     let first = courtesy::after(words, 0, words.len());
-    let added = lexicon::verb(words.at(first)) == Some(Verb::Add);
+    let added = vocabulary::verb(words.at(first)) == Some(Verb::Add);
     let end = (i..i + 4).find(|k| words.at(*k) == ";" || *k >= words.len());
-    added && end.is_some_and(|end| end > i) && !remark.contains(words.at(i))
+    added && end.is_some_and(|end| end > i) && !lexicon::clauses::REMARK_OPENERS.contains(words.at(i))
 }
 
 /// The first token behind a bullet or a number: "- milk", "2. eggs", "[ ] bread".

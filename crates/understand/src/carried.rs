@@ -10,7 +10,7 @@ use crate::clause::Clause;
 use crate::command::{self, Draft};
 use crate::create::{self, Form};
 use crate::intent;
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
 use crate::reading::{Command, Intent};
 use crate::tokens::Words;
 use crate::update::{self, Change};
@@ -21,8 +21,7 @@ const MOST: usize = 12;
 /// The commands of a stretch in which the first is `first`, or nothing if it holds no other.
 pub(crate) fn read(words: &Words, range: Range<usize>, first: &Command, now: &jiff::Zoned) -> Option<Vec<Draft>> {
     // Most stretches are one command, and a long text is no row of short ones: neither is looked at twice.
-    let links =
-        range.clone().filter(|i| words.is_one_of(*i, phrases!("and | , | plus | & | as"))).take(MOST + 1).count();
+    let links = range.clone().filter(|i| words.is_one_of(*i, lexicon::clauses::OBJECT_LINKS)).take(MOST + 1).count();
     let kind = matches!(first.intent, Intent::CreateTask | Intent::UpdateTask | Intent::ListTasks);
     if !(1..=MOST).contains(&links) || !kind || first.missing.is_some() {
         return None;
@@ -40,18 +39,18 @@ pub(crate) fn read(words: &Words, range: Range<usize>, first: &Command, now: &ji
 
 /// Where the sides are divided: each time the tokens of the link.
 fn cuts(clause: &Clause, first: &Command) -> Vec<Range<usize>> {
-    let links = phrases!(
-        ", and then | , and also | and then | and also | , and | , then | , also | and | , | plus | & | as well as"
-    );
     let mut cuts: Vec<Range<usize>> = Vec::new();
     let mut i = clause.start + 1;
     let mut from = clause.start;
     while i < clause.end {
-        let Some(n) = clause.phrase(i, links).filter(|_| clause.date_at(i).is_none()) else {
+        let Some(n) = clause.phrase(i, lexicon::clauses::OBJECT_SEPARATORS).filter(|_| clause.date_at(i).is_none())
+        else {
             i += 1;
             continue;
         };
-        let end = (i + n..clause.end).find(|k| clause.phrase(*k, links).is_some()).unwrap_or(clause.end);
+        let end = (i + n..clause.end)
+            .find(|k| clause.phrase(*k, lexicon::clauses::OBJECT_SEPARATORS).is_some())
+            .unwrap_or(clause.end);
         if divides(clause, first, from..i, i + n..end) {
             cuts.push(i..i + n);
             from = i + n;
@@ -67,7 +66,7 @@ fn divides(clause: &Clause, first: &Command, before: Range<usize>, after: Range<
     let definite = matches!(clause.at(after.start), "the" | "my" | "task" | "number" | "#");
     match first.intent {
         Intent::CreateTask => {
-            let another = clause.phrase(after.start, ANOTHER).is_some();
+            let another = clause.phrase(after.start, lexicon::clauses::ANOTHER_TASK).is_some();
             let to = usize::from(clause.at(after.start) == "to");
             let doing = (to == 1 || intent::is_doing(clause, after.start)) && after.len() > 1 + to;
             let closed = clause.dates.iter().any(|found| found.tokens.end == before.end);
@@ -84,9 +83,7 @@ fn divides(clause: &Clause, first: &Command, before: Range<usize>, after: Range<
                 || !first.tags.is_empty() && label(&before) && label(&after)
         }
         Intent::ListTasks => {
-            let all = clause
-                .phrase(after.start, phrases!("everything | anything | whatever | all the | all my | all of"))
-                .is_some();
+            let all = clause.phrase(after.start, lexicon::clauses::UNDIVIDED_OPENERS).is_some();
             let kind = matches!(clause.at(after.start), "the" | "my") && clause.noun_in(after.clone()).is_some();
             after.len() > 1 && (all || kind && clause.noun_in(before).is_some())
         }
@@ -94,21 +91,16 @@ fn divides(clause: &Clause, first: &Command, before: Range<usize>, after: Range<
     }
 }
 
-const ANOTHER: Phrases = phrases!(
-    "another one to | another to | another task to | another reminder to | another one for | another for | one to | \
-     another called | one called | another one called | one more to | a second one to | a task to | a reminder to | \
-     another reminder for | another task for"
-);
-
 /// The command of a side that has no verb of its own.
 fn again(clause: &mut Clause, first: &Command) -> Option<Command> {
-    let (start, end) = (clause.start, clause.end);
+    let start = clause.start;
+    let end = clause.end;
     if start >= end {
         return None;
     }
     Some(match first.intent {
         Intent::CreateTask => {
-            let another = clause.phrase(start, ANOTHER).unwrap_or(0);
+            let another = clause.phrase(start, lexicon::clauses::ANOTHER_TASK).unwrap_or(0);
             create::read(clause, start + another, Form::Rest, first.confidence)
         }
         Intent::UpdateTask => {

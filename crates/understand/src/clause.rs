@@ -8,10 +8,11 @@ use jiff::Zoned;
 
 use crate::courtesy;
 use crate::dates::{self, Found, Scan};
-use crate::lexicon::{self, Noun};
-use crate::phrases::{Bits, Phrases, phrases};
+use crate::lexicon;
+use crate::phrases::{Bits, Phrases};
 use crate::scope;
 use crate::tokens::Words;
+use crate::vocabulary::{self, Noun};
 
 #[derive(Clone)]
 pub(crate) struct Clause<'a> {
@@ -55,12 +56,12 @@ impl<'a> Clause<'a> {
         }
         let mut dates = dates::find(Scan { words, start, end, now });
         dates.retain(|found| !is_name(words, start, end, found));
-        let foreign = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, scope::FOREIGN));
+        let foreign = !words.of_tasks && (start..end).any(|i| words.is_one_of(i, lexicon::scope::FOREIGN));
         let opening = range.start;
         let bits = words.bits(opening..words.len().min(range.end + 1));
-        let plans = !words.of_tasks && scope::PLANS.may_meet(&bits);
-        let plan = plans && (start..end).any(|i| words.is_one_of(i, scope::PLANS));
-        let asked = phrases!("?").may_meet(&bits)
+        let plans = !words.of_tasks && lexicon::scope::PLANS.may_meet(&bits);
+        let plan = plans && (start..end).any(|i| words.is_one_of(i, lexicon::scope::PLANS));
+        let asked = lexicon::grammar::QUESTION_MARK.may_meet(&bits)
             && (start..=range.end).any(|i| words.at(i) == "?" && (!words.touches_next(i) || i >= end));
         let mut clause =
             Self { words, start, end, now, dates, nouns: Vec::new(), foreign, plan, asked, opening, taken, bits };
@@ -72,7 +73,7 @@ impl<'a> Clause<'a> {
         let mut nouns = Vec::new();
         let mut i = self.start;
         while i < self.end {
-            let found = lexicon::noun(self.words, i).filter(|_| !self.is_other_word(i));
+            let found = vocabulary::noun(self.words, i).filter(|_| !self.is_other_word(i));
             i = match found {
                 Some((noun, len, plural)) => {
                     nouns.push(Named { at: i, end: i + len, noun, plural });

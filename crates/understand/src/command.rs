@@ -8,15 +8,15 @@ use crate::dates::{Found, Frequency, Repeat};
 use crate::filter;
 use crate::intent::{self, Act, Guess};
 use crate::labels;
-use crate::lexicon::{self, Noun};
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, DueFilter, Filter, Intent, Missing, StatusFilter, Target, When};
 use crate::subject;
 use crate::target;
 use crate::tense;
 use crate::timing;
 use crate::update;
+use crate::vocabulary::{self, Noun};
 
 /// Up to this, a new task is only guessed at.
 pub(crate) const GUESS: f64 = 0.6;
@@ -84,7 +84,8 @@ fn carry_out(clause: &mut Clause, guess: Guess) -> Command {
 
 /// One task of a list.
 pub(crate) fn item(clause: &mut Clause, intent: Intent) -> Draft {
-    let (start, end) = (clause.start, clause.end);
+    let start = clause.start;
+    let end = clause.end;
     Draft::by_rules(match intent {
         Intent::CreateTask => create::read(clause, start, Form::Add, 0.93),
         intent => about(clause, intent, start, end, 0.85),
@@ -141,16 +142,16 @@ pub(crate) fn name(command: &mut Command, named: Option<Target>) {
 
 /// "I already called mom": the task is to call mom.
 fn as_to_do(clause: &Clause, body: usize, command: &mut Command) {
-    const FINISHED: Phrases = phrases!("finished | completed | did | done | had | removed | deleted");
     let Some(Target::Named(name)) = &mut command.target else { return };
     let particle = body
         .checked_sub(2)
         .filter(|_| matches!(clause.before(body), "up" | "off" | "out" | "in" | "to" | "for" | "back"));
     let Some(at) = particle.or(body.checked_sub(1)).filter(|at| *at >= clause.start) else { return };
     let told = matches!(clause.before(at), "i" | "we" | "already" | "just" | "i've");
-    let past = |base: &String| !FINISHED.contains(clause.at(at)) && (told || base != clause.at(at));
+    let past =
+        |base: &String| !lexicon::complete_task::PAST_VERBS.contains(clause.at(at)) && (told || base != clause.at(at));
     let Some(verb) = tense::base(clause.at(at)).filter(past) else { return };
-    let article = usize::from(lexicon::is_article(clause.at(body)));
+    let article = usize::from(vocabulary::is_article(clause.at(body)));
     let between = clause.words.text(at + 1..body + article);
     *name = if between.is_empty() { format!("{verb} {name}") } else { format!("{verb} {between} {name}") };
 }
@@ -180,11 +181,11 @@ fn list(clause: &mut Clause, body: usize, confidence: f64) -> Command {
     command.filter.text = searched(clause, body);
     // "tasks for work" are those with that tag, "tasks about work" need not be.
     let kind =
-        |text: &mut String| labels::is_common(&text.to_lowercase()) && !clause.has(phrases!("about | regarding"));
+        |text: &mut String| labels::is_common(&text.to_lowercase()) && !clause.has(lexicon::list_tasks::SUBJECT_LEADS);
     if let Some(text) = command.filter.text.take_if(kind) {
         command.filter.tags.push(text);
     }
-    if clause.has(filter::EXCEPTIONS) {
+    if clause.has(lexicon::filters::EXCEPTIONS) {
         command.filter = Filter { unsupported: true, ..Filter::default() };
         command.when = None;
     }
@@ -215,19 +216,18 @@ fn tagged(clause: &mut Clause, body: usize, filter: &mut Filter) {
 
 /// What a list is searched for: "about the dentist", "tasks for work", "dentist reminders", "is milk on my list".
 fn searched(clause: &mut Clause, body: usize) -> Option<String> {
-    const LEADS: Phrases = phrases!(
-        "about | regarding | concerning | related to | relating to | involving | containing | with the word | \
-         mentioning | that mention | that contain | called | named"
-    );
     let text = |clause: &Clause, range: Range<usize>| Some(clause.rest(range)).filter(|text| !text.is_empty());
-    if let Some((at, n)) = clause.seek(body, LEADS) {
-        let start = at + n + usize::from(lexicon::is_article(clause.at(at + n)));
+    if let Some((at, n)) = clause.seek(body, lexicon::list_tasks::SEARCH_LEADS) {
+        let start = at + n + usize::from(vocabulary::is_article(clause.at(at + n)));
         let end = target::list_tail(clause, start..clause.end);
         return text(clause, start..end);
     }
     let noun = clause.noun_in(body..clause.end)?;
-    if matches!(clause.at(body), "is" | "are") && noun.noun == Noun::List && !lexicon::is_article(clause.at(body + 1)) {
-        let on = clause.seek(body + 1, phrases!("on my | on the | in my"))?;
+    if matches!(clause.at(body), "is" | "are")
+        && noun.noun == Noun::List
+        && !vocabulary::is_article(clause.at(body + 1))
+    {
+        let on = clause.seek(body + 1, lexicon::list_tasks::LIST_PLACE_LEADS)?;
         return text(clause, body + 1..on.0).filter(|_| clause.at(body + 1) != "there");
     }
     if noun.noun == Noun::List {
@@ -246,14 +246,9 @@ fn searched(clause: &mut Clause, body: usize) -> Option<String> {
 
 /// Words before which the name of a kind of task cannot reach.
 fn ends_compound(clause: &Clause, i: usize) -> bool {
-    const STOPS: Phrases = phrases!(
-        "me | us | all | of | what | which | many | any | other | last | next | first | new | are | is | do | \
-         show | list | see | current | upcoming | users | and | or | have | on | in | for | to | there | recent | \
-         set | 's | up | every | single | more | own"
-    );
     let word = clause.at(i);
-    lexicon::is_article(word)
-        || STOPS.contains(word)
+    vocabulary::is_article(word)
+        || lexicon::list_tasks::COMPOUND_STOPS.contains(word)
         || clause.is_taken(i)
         || !clause.words.is_word(i)
         || numbers::cardinal(clause.words, i).is_some()

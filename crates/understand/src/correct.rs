@@ -5,19 +5,8 @@
 use crate::courtesy;
 use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
 use crate::tokens::{Kind, Words};
-
-/// Phrases that take back what was said just before, whatever it was.
-const STRONG: Phrases = phrases!(
-    "i mean | i meant | i meant to say | no wait | wait no | no sorry | sorry no | or rather | scratch that | \
-     correction | oops i mean | oops i meant | no i mean | no i meant | sorry i mean | sorry i meant | \
-     wait i mean | actually no | no actually | make that | actually make that | actually make it | no make it | \
-     no make that"
-);
-
-/// Phrases that do so only between two things of the same kind.
-const WEAK: Phrases = phrases!("no | sorry | actually | wait | oops | er | err | erm | rather | not");
+use crate::vocabulary;
 
 /// The message as it was meant, if something in it is taken back.
 pub(crate) fn read(words: &Words) -> Option<String> {
@@ -31,13 +20,16 @@ pub(crate) fn read(words: &Words) -> Option<String> {
 }
 
 fn marker(words: &Words, i: usize) -> Option<(usize, usize, bool)> {
-    if let Some(n) = words.phrase(i, STRONG) {
+    if let Some(n) = words.phrase(i, lexicon::corrections::STRONG) {
         return Some((i, i + n, true));
     }
-    let n = words.phrase(i, WEAK)?;
+    let n = words.phrase(i, lexicon::corrections::WEAK)?;
     let next = after_marks(words, i + n);
     // "no , wait": the longer way to say it.
-    let more = words.phrase(next, STRONG).or_else(|| words.phrase(next, WEAK)).filter(|_| next < words.len());
+    let more = words
+        .phrase(next, lexicon::corrections::STRONG)
+        .or_else(|| words.phrase(next, lexicon::corrections::WEAK))
+        .filter(|_| next < words.len());
     let end = more.map_or(i + n, |m| next + m);
     Some((i, end, false)).filter(|_| words.at(i) != "not")
 }
@@ -66,17 +58,10 @@ enum Sort {
 }
 
 fn sort(words: &Words, i: usize) -> Option<Sort> {
-    const DAYS: Phrases = phrases!(
-        "today | tomorrow | tmrw | tonight | monday | tuesday | wednesday | thursday | friday | saturday | sunday | \
-         mon | tue | tues | wed | thu | thurs | fri | sat | sun | next | this | today's | tomorrow's | january | \
-         february | march | april | june | july | august | september | october | november | december | jan | feb | \
-         mar | apr | jun | jul | aug | sep | sept | oct | nov | dec"
-    );
-    const LEVELS: Phrases = phrases!("low | medium | high | urgent | normal");
     let word = words.at(i);
-    if words.is_one_of(i, DAYS) {
+    if words.is_one_of(i, lexicon::corrections::DAYS) {
         Some(Sort::Day)
-    } else if words.is_one_of(i, LEVELS) {
+    } else if words.is_one_of(i, lexicon::corrections::LEVELS) {
         Some(Sort::Level)
     } else {
         let figure = word.starts_with(|c: char| c.is_ascii_digit()) || numbers::unit(word).is_some();
@@ -111,20 +96,19 @@ fn replaced(words: &Words, before: usize, right: usize, strong: bool) -> Option<
 
 /// "call John, I mean Joan": as many words as the new name has.
 fn named(words: &Words, before: usize, right: usize) -> Option<usize> {
-    let stops = phrases!("to | at | on | by | as | for | in | from | and");
     let ends = |i: usize| {
         words.kind(i) != Some(Kind::Word) && !words.is_quoted(i)
-            || stops.contains(words.at(i))
+            || lexicon::corrections::VALUE_STOPS.contains(words.at(i))
             || sort(words, i).is_some()
     };
     let end = (right + 1..words.len()).find(|i| ends(*i)).unwrap_or(words.len());
     let start = courtesy::after(words, 0, words.len());
-    if lexicon::verb(words.at(right)).is_some() || words.kind(right) == Some(Kind::Break) {
+    if vocabulary::verb(words.at(right)).is_some() || words.kind(right) == Some(Kind::Break) {
         return None;
     }
-    let article = usize::from(lexicon::is_article(words.at(right)));
+    let article = usize::from(vocabulary::is_article(words.at(right)));
     let from = before.checked_sub((end - right - article).max(1)).filter(|from| *from > start)?;
-    let own = from > start + 1 && lexicon::is_article(words.at(from - 1)) && article == 1;
+    let own = from > start + 1 && vocabulary::is_article(words.at(from - 1)) && article == 1;
     Some(from - usize::from(own))
 }
 

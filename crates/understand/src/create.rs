@@ -5,12 +5,12 @@ use crate::clause::Clause;
 use crate::intent;
 use crate::labels;
 use crate::lead_time;
-use crate::lexicon::{self, Noun};
+use crate::lexicon;
 use crate::margins;
-use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Intent, Missing};
 use crate::target;
 use crate::timing;
+use crate::vocabulary::{self, Noun};
 
 /// How the task is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,14 +77,9 @@ fn set_title(command: &mut Command, title: String) {
 
 /// Takes "with a due date of" and "deadline:" before the date that was read.
 fn take_due_label(clause: &mut Clause, from: usize, to: usize) {
-    const LABELS: Phrases = phrases!(
-        "and a due date of | with a due date of | with due date of | with due date | a due date of | due date of | \
-         due date : | due date is | the due date is | due date | due : | deadline : | deadline of | \
-         with a deadline of | and a deadline of | with deadline | deadline is | deadline"
-    );
-    let label = (from..to).find_map(|i| Some((i, clause.phrase(i, LABELS)?)));
+    let label = (from..to).find_map(|i| Some((i, clause.phrase(i, lexicon::create_task::DUE_LABELS)?)));
     if let Some((at, n)) = label.filter(|(at, n)| at + n < to && clause.is_taken(at + n) && !clause.is_taken(*at)) {
-        if lexicon::is_article(clause.before(at)) || matches!(clause.before(at), "about" | "of") {
+        if vocabulary::is_article(clause.before(at)) || matches!(clause.before(at), "about" | "of") {
             return;
         }
         let mark = usize::from(at > from && matches!(clause.at(at - 1), "," | ";" | "and"));
@@ -99,30 +94,24 @@ fn title(clause: &Clause, range: std::ops::Range<usize>) -> String {
 
 /// Words that stand for a task without saying which.
 fn is_empty_title(title: &str) -> bool {
-    const NOTHING: Phrases = phrases!(
-        "something | anything | this | that | it | this item | an item | a task | task | item | me | again | \
-         later | something else | a new one | one | another | another one | some items | items | new | stuff | \
-         things | of | to | about | for | that i | up | a | an | the | i | a list | list | a new list"
-    );
-    title.is_empty() || NOTHING.iter().any(|known| known.eq_ignore_ascii_case(title))
+    title.is_empty() || lexicon::create_task::EMPTY_TITLES.has(title)
 }
 
 /// "10 minutes before", "an hour early": how long before the task to speak up; it is no part of the title.
 fn take_lead_time(clause: &mut Clause, from: usize, to: usize) {
-    if !clause.has(lead_time::AHEAD) {
+    if !clause.has(lexicon::dates::LEAD_TIME_AHEAD) {
         return;
     }
     for i in from..to {
         // "the night before"
         let named = clause.at(i) == "the" && lead_time::is_unit(clause, i + 1);
         let Some(unit) = lead_time::unit(clause, i).or(named.then_some(i + 1)) else { continue };
-        let Some(n) = clause.phrase(unit + 1, lead_time::AHEAD) else { continue };
+        let Some(n) = clause.phrase(unit + 1, lexicon::dates::LEAD_TIME_AHEAD) else { continue };
         if clause.date_at(i).is_some_and(|found| found.tokens.end > unit + 1) {
             continue;
         }
         let end = unit + 1 + n;
-        let end =
-            end + clause.phrase(end, phrases!("it starts | it begins | the event | it | hand | that")).unwrap_or(0);
+        let end = end + clause.phrase(end, lexicon::create_task::LEAD_TIME_OBJECTS).unwrap_or(0);
         let last =
             end >= to || matches!(clause.at(end), "to" | "about" | "." | "," | "and") || clause.date_at(end).is_some();
         let led = i.saturating_sub(usize::from(matches!(clause.before(i), "for" | "at")));
@@ -159,21 +148,11 @@ fn skip_list(clause: &mut Clause, body: usize, form: Form) -> usize {
     body
 }
 
-/// Where a title may begin: after the words that only lead to it.
-const LEADS: Phrases = phrases!(
-    "again to | too | uh | um | er | when i get a chance to | when i have time to | when i can to | to also | \
-     for myself to | myself to | via email to | by email to | via text to | twice to | \
-     not to forget to | to not forget to | to remember to | to | that i have to | that i need to | that i must | \
-     that i should | that there is | that there's | that | about | of | regarding | for me to | i need to | \
-     i have to | i must | i should | i have | for | on | when it's time to | when it's time for | in order to | \
-     to remind me to | so that i | so i | the | my | a | an"
-);
-
 /// The title after "remind me", "remember", "todo".
 fn after_connective(clause: &mut Clause, body: usize, end: usize) -> String {
     let mut start = skip_taken(clause, body, end);
     for _ in 0..3 {
-        match clause.phrase(start, LEADS).filter(|n| start + n < end) {
+        match clause.phrase(start, lexicon::create_task::TITLE_LEADS).filter(|n| start + n < end) {
             Some(n) => start = skip_taken(clause, start + n, end),
             None => break,
         }
@@ -205,57 +184,24 @@ fn take_later(clause: &mut Clause, start: usize, end: usize) {
 
 /// Skips who is to be reminded: up to "to", "about", "that" or a date.
 fn after_person(clause: &mut Clause, body: usize, end: usize) -> usize {
-    let leads = phrases!("to | about | that | of | for");
-    (body + 1..end).find(|i| leads.contains(clause.at(*i)) || clause.is_taken(*i)).unwrap_or(body)
+    (body + 1..end).find(|i| lexicon::grammar::OF_TASK.contains(clause.at(*i)) || clause.is_taken(*i)).unwrap_or(body)
 }
 
 /// The title that stands before "remind me".
 fn before_command(clause: &mut Clause, head: usize) -> String {
-    const REMARKS: Phrases = phrases!(
-        "i don't want to forget to | i don't want to forget | i dont want to forget to | i dont want to forget | \
-         i don't want to miss | i dont want to miss | i can't forget to | i can't forget | can't forget | \
-         i need help remembering to | i have to | i need to | i have | i've got | i am | i'm | i'll | i will | \
-         there is | there's | i can't be late for | i cant be late for | i"
-    );
     let mut end = head;
-    while end > clause.start
-        && matches!(
-            clause.before(end),
-            "can"
-                | "you"
-                | "could"
-                | "will"
-                | "would"
-                | "please"
-                | "so"
-                | "and"
-                | ","
-                | "."
-                | ";"
-                | "-"
-                | "me"
-                | "remind"
-                | "alert"
-                | "?"
-                | "set"
-                | "a"
-        )
-    {
+    while end > clause.start && lexicon::create_task::REMARK_TAILS.contains(clause.before(end)) {
         end -= 1;
     }
     let start = skip_taken(clause, clause.start, end);
-    let start = skip_taken(clause, start + clause.phrase(start, REMARKS).unwrap_or(0), end);
-    title(clause, start + usize::from(lexicon::is_article(clause.at(start)))..end)
+    let start =
+        skip_taken(clause, start + clause.phrase(start, lexicon::create_task::TRAILING_REMARKS).unwrap_or(0), end);
+    title(clause, start + usize::from(vocabulary::is_article(clause.at(start)))..end)
 }
 
 /// Words that may stand between the verb and the noun without being a title.
 fn is_adjective(word: &str) -> bool {
-    const ADJECTIVES: Phrases = phrases!(
-        "new | me | up | another | recurring | repeating | repeat | single | one | us | quick | in | urgent | \
-         important | high | low | priority | medium | down | event | additional | extra | for | you | to | set | \
-         out | scheduled | regular | simple | short | separate | calendar | group | phone | alert"
-    );
-    lexicon::is_article(word) || ADJECTIVES.contains(word)
+    vocabulary::is_article(word) || lexicon::create_task::NOUN_ADJECTIVES.contains(word)
 }
 
 /// "add a task to …", "add … task", "add …".
@@ -274,17 +220,14 @@ fn added(clause: &mut Clause, body: usize, end: usize) -> String {
         return title(clause, start..end);
     }
     // "add one more: …", "add one for …"
-    let one = clause.phrase(
-        body,
-        phrases!("one more : | one more for | one for | one to | one more to | another one : | another one for"),
-    );
+    let one = clause.phrase(body, lexicon::create_task::ONE_MORE);
     if let Some(n) = one.filter(|n| body + n < end) {
         return title(clause, body + n..end);
     }
     let last = clause
         .nouns_in(body + 1..end)
         .find(|noun| clause.is_spent(noun.end..end) && noun.noun != Noun::List && !noun.plural);
-    let start = body + usize::from(lexicon::is_article(clause.at(body)) && last.is_some());
+    let start = body + usize::from(vocabulary::is_article(clause.at(body)) && last.is_some());
     title(clause, start..last.map_or(end, |noun| noun.at))
 }
 
@@ -299,10 +242,7 @@ fn made(clause: &mut Clause, body: usize, end: usize) -> String {
     let Some(noun) = noun.or_else(|| clause.noun_in(body..end)) else { return title(clause, body..end) };
     let start = (body..noun.at).find(|i| !clause.is_taken(*i) && !is_adjective(clause.at(*i))).unwrap_or(noun.at);
     let after = target::connective(clause, noun.end, end);
-    let after = after
-        + clause
-            .phrase(after, phrases!("self , | self : | self to | self that | self - | remember to | time to"))
-            .unwrap_or(0);
+    let after = after + clause.phrase(after, lexicon::create_task::SELF_NOTES).unwrap_or(0);
     let words = target::list_words(clause, after..end);
     let list = words.as_ref().map_or(end, |words| words.start);
     clause.take(words.unwrap_or(end..end));

@@ -3,26 +3,7 @@
 use crate::attributes;
 use crate::clause::Clause;
 use crate::lexicon;
-use crate::phrases::{Phrases, phrases};
-
-const FIELDS: Phrases = phrases!(
-    "note | notes | description | desc | details | detail | comment | comments | memo | info | information | remark | \
-     remarks | additional info | additional information | additional details | additional notes | additional note | \
-     extra info | extra details | extra note | more info | further details | note to self | ps | p.s. | text | body"
-);
-
-/// Words without one of which nothing is noted.
-pub(crate) const SIGNS: Phrases = phrases!(
-    "note | notes | description | desc | details | detail | comment | comments | memo | info | information | remark | \
-     remarks | ps | p.s. | text | body | mention | mentioning | include | noting | specify | specifying | remember | \
-     write | say | adding | mind | aware"
-);
-
-/// What leads from the field to what it is to say.
-const SAYING: Phrases = phrases!(
-    ": | = | - | – | — | should say that | should say | should be | should read | is that | is | are | says that | \
-     says | reads | to say | saying that | saying | that says | that | which says | reading | of | ,"
-);
+use crate::vocabulary;
 
 /// Where the text begins that the words at `i` lead to.
 pub(crate) fn lead(clause: &Clause, i: usize, from: usize) -> Option<usize> {
@@ -35,31 +16,25 @@ pub(crate) fn lead(clause: &Clause, i: usize, from: usize) -> Option<usize> {
     let at = (i..clause.end.min(i + 4)).find(|k| !link(k))?;
     let linked = at > i;
     let text = field(clause, i, at).or_else(|| written(clause, at)).or_else(|| {
-        let said = phrases!(
-            "mention that | mention | mentioning that | mentioning | include that | note that | noting that | noting | \
-             specify that | specifying that | remember that | write that | say that | adding that | bear in mind that | \
-             keep in mind that | be aware that"
-        );
         // "email Raj and mention that …": that is what the message is to say.
-        let tells = phrases!("email | call | tell | ask | text | message | write | talk | phone | ring | speak | let");
-        let speaks = || (from..at.min(from + 12)).any(|k| tells.contains(clause.at(k)));
-        clause.phrase(at, said).filter(|_| linked && !speaks()).map(|n| at + n)
+        let speaks = || (from..at.min(from + 12)).any(|k| lexicon::notes::MESSAGE_VERBS.contains(clause.at(k)));
+        clause.phrase(at, lexicon::notes::MENTIONS).filter(|_| linked && !speaks()).map(|n| at + n)
     })?;
     (text < clause.end).then_some(text)
 }
 
 /// "notes: …", ", the description is …", "with a note saying …".
 fn field(clause: &Clause, i: usize, at: usize) -> Option<usize> {
-    const WITH: Phrases =
-        phrases!("with | including | include | add | put | leave | attach | write | has | having | give it");
     let linked = at > i;
-    let with = clause.phrase(at, WITH).filter(|_| linked || matches!(clause.at(at), "with" | "including"));
+    let with = clause
+        .phrase(at, lexicon::notes::FIELD_LEADS)
+        .filter(|_| linked || matches!(clause.at(at), "with" | "including"));
     let head = at + with.unwrap_or(0);
-    let article = lexicon::is_article(clause.at(head)) || matches!(clause.at(head), "this" | "these" | "in");
+    let article = vocabulary::is_article(clause.at(head)) || matches!(clause.at(head), "this" | "these" | "in");
     let word = head + usize::from(article);
     let word = word + usize::from(article && matches!(clause.at(word), "short" | "quick" | "little" | "small"));
-    let after = word + clause.phrase(word, FIELDS)?;
-    let mark = clause.phrase(after, SAYING);
+    let after = word + clause.phrase(word, lexicon::notes::FIELDS)?;
+    let mark = clause.phrase(after, lexicon::notes::SAYING);
     let marked = matches!(clause.at(after), ":" | "=");
     let comma = matches!(clause.at(i), "," | ";" | "." | "(" | "-" | "–" | "—");
     let elsewhere = mark.is_none() && matches!(clause.at(after), "to" | "on" | "for" | "from" | "in" | "about");
@@ -69,16 +44,10 @@ fn field(clause: &Clause, i: usize, at: usize) -> Option<usize> {
 
 /// "in the notes put …", "put in the description that …".
 fn written(clause: &Clause, at: usize) -> Option<usize> {
-    const INTO: Phrases = phrases!(
-        "in the notes | in the description | in the details | in the comments | in the note | to the notes | \
-         to the description | into the notes | into the description | in notes | in description | for the description | \
-         for the notes | as a note | as the note | as the description | as description | as a comment"
-    );
-    let verbs = phrases!("put | write | say | add | mention | note | include | jot");
-    let verb = at + clause.phrase(at, verbs).unwrap_or(0);
-    let after = verb + clause.phrase(verb, INTO)?;
-    let after = after + clause.phrase(after, verbs).unwrap_or(0);
-    Some(after + clause.phrase(after, SAYING).unwrap_or(0))
+    let verb = at + clause.phrase(at, lexicon::notes::WRITE_VERBS).unwrap_or(0);
+    let after = verb + clause.phrase(verb, lexicon::notes::PLACES)?;
+    let after = after + clause.phrase(after, lexicon::notes::WRITE_VERBS).unwrap_or(0);
+    Some(after + clause.phrase(after, lexicon::notes::SAYING).unwrap_or(0))
 }
 
 /// "add dentist on Friday (bring the card)": the words between the brackets, where nothing but a time follows them.

@@ -8,16 +8,9 @@ use model::task::Priority;
 use crate::attributes;
 use crate::clause::Clause;
 use crate::dates::{self, Day, Found, Scan};
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
 use crate::reading::{DueFilter, Filter, StatusFilter};
 use crate::spelling::resembles;
-
-/// What leaves something out; no filter can.
-pub(crate) const EXCEPTIONS: Phrases = phrases!(
-    "except | except for | but | other than | apart from | aside from | excluding | everything but | all but | \
-     not urgent | not important | not high priority | not low priority | not tagged | not due | not about | \
-     aren't urgent | aren't important | aren't due | aren't tagged | aren't high priority"
-);
 
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) {
     due(clause, range.clone(), filter);
@@ -35,7 +28,7 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
     }
     // "what did I finish today": when something was done is not when it was due.
     let done = filter.status == Some(StatusFilter::Completed) && filter.due != Some(DueFilter::Overdue);
-    if done && filter.due.is_some() && !clause.has(phrases!("due")) {
+    if done && filter.due.is_some() && !clause.has(lexicon::grammar::DUE) {
         filter.due = None;
         filter.unsupported = true;
     }
@@ -43,55 +36,23 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 
 /// Reads the filter word at `i`, if there is one, and says where to go on.
 fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
-    const COMPLETED: Phrases = phrases!(
-        "did i finish | did i complete | did i get done | did i accomplish | did i achieve | have i accomplished | \
-         have i finished | have i completed | have i ticked off | have i crossed off | i've already finished | \
-         ive already finished | i've finished | ive finished | i already finished | i finished | i completed | \
-         i've done | ive done | ticked off | crossed off | have i done | completed | already done | finished | \
-         checked off | done | complete"
-    );
-    const PENDING: Phrases = phrases!(
-        "haven't i done | haven't i finished | haven't i completed | haven't done | haven't finished | \
-         haven't completed | haven't gotten to | havent done | havent finished | not finish | not complete | \
-         aren't done | aren't finished | aren't complete | aren't completed | arent done | isn't done | not yet done | \
-         not been done | yet to do | still have to | still need to | still to do | still on | left | to go | \
-         not done | not completed | not finished | still open | pending | open | incomplete | unfinished | \
-         uncompleted | outstanding | remaining | undone | active | left to do"
-    );
-    const DATELESS: Phrases = phrases!(
-        "without a due date | without due date | without due dates | without a deadline | without deadline | \
-         without a date | with no due date | with no due dates | with no deadline | with no date | \
-         that have no due date | no due date"
-    );
-    if let Some(n) = clause.phrase(i, DATELESS) {
+    if let Some(n) = clause.phrase(i, lexicon::filters::DATELESS) {
         filter.unsupported = true;
         clause.take(i..i + n);
         return i + n;
     }
-    const OVERDUE: Phrases = phrases!(
-        "overdue | past due | over due | late | past their due date | past its due date | past the due date | \
-         past their deadline | past the deadline | past deadline | past their due dates | behind on | \
-         missed any deadlines | missed deadlines | missed the deadline | missed their deadline | already due | \
-         should have been done | should've been done | running late"
-    );
-    const EITHER: Phrases = phrases!(
-        "completed and pending | pending and completed | open and completed | completed and open | done and open | \
-         open and done | done and not done | done or not | finished or not | completed or not | \
-         done and pending | pending and done | complete and incomplete | completed and incomplete | \
-         including the finished | including the completed | including the done | including completed | \
-         including finished | including done | finished and unfinished | done and undone | complete or not"
-    );
-    if let Some(n) = clause.phrase(i, EITHER) {
+    if let Some(n) = clause.phrase(i, lexicon::filters::ANY_STATUS) {
         filter.status = Some(StatusFilter::All);
         clause.take(i..i + n);
         return i + n;
     }
-    if let Some(n) = clause.phrase(i, PENDING).filter(|_| clause.at(i) != "open" || i > clause.start) {
+    if let Some(n) = clause.phrase(i, lexicon::filters::PENDING).filter(|_| clause.at(i) != "open" || i > clause.start)
+    {
         filter.status = Some(StatusFilter::Pending);
         clause.take(i..i + n);
         return i + n;
     }
-    if let Some(n) = clause.phrase(i, COMPLETED).filter(|_| !done_is_verb(clause, i)) {
+    if let Some(n) = clause.phrase(i, lexicon::filters::COMPLETED).filter(|_| !done_is_verb(clause, i)) {
         filter.status = Some(StatusFilter::Completed);
         clause.take(i..i + n);
         return i + n;
@@ -105,7 +66,7 @@ fn word(clause: &mut Clause, i: usize, filter: &mut Filter) -> usize {
         clause.take(i..i + 1);
         return i + 1;
     }
-    if let Some(n) = clause.phrase(i, OVERDUE) {
+    if let Some(n) = clause.phrase(i, lexicon::filters::OVERDUE) {
         filter.due = Some(DueFilter::Overdue);
         clause.take(i..i + n);
         return i + n;
@@ -130,7 +91,7 @@ fn misspelt(clause: &Clause, i: usize) -> Option<&'static str> {
 }
 
 fn priority(clause: &Clause, i: usize) -> Option<(Priority, usize)> {
-    if let Some(n) = clause.phrase(i, phrases!("most important | the most important")) {
+    if let Some(n) = clause.phrase(i, lexicon::filters::MOST_IMPORTANT) {
         return Some((Priority::High, n));
     }
     attributes::priority_at(clause, i)
@@ -188,9 +149,8 @@ fn divides(clause: &Clause, first: &Found, link: usize) -> bool {
 
 /// The first and the last day that a date stands for.
 fn days(clause: &Clause, found: &Found) -> Option<(Date, Date)> {
-    const AHEAD: Phrases = phrases!("in the next | within the next | within | over the next | in the coming");
     let start = found.tokens.start + usize::from(clause.at(found.tokens.start) == "due");
-    if clause.phrase(start, AHEAD).is_some() {
+    if clause.phrase(start, lexicon::filters::DAYS_AHEAD).is_some() {
         let today = clause.now.date();
         let last = match found.parts.day {
             Some(Day::Span { start, end, .. }) => today.checked_add(start.until(end).ok()?).ok()?,

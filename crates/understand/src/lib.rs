@@ -37,6 +37,7 @@ mod tokens;
 pub mod training;
 mod update;
 mod utterance;
+mod vocabulary;
 
 pub use expression::{Expression, Grain};
 pub use reader::{Order, Reader};

@@ -3,29 +3,17 @@
 use std::ops::Range;
 
 use crate::clause::Clause;
-use crate::phrases::{Phrases, phrases};
-
-/// Words that cannot end a title.
-const NEVER_LAST: Phrases = phrases!("and | or | but | the | a | an | my | so | & | + | because | then");
-
-/// Words that cannot end one where a date stood after them: "the recital is", "the party for", "the trip this".
-const LED_ON: Phrases = phrases!(
-    "is | are | was | were | be | will | to | for | from | by | of | at | until | till | this | that | not | no | \
-     starts | start | falls | fall | set | scheduled | due | happening | occurring | coming | again | now | which | \
-     with | b4 | it's | its | comes"
-);
-
-/// Those of them that cannot end a title either; "the rent is due" can.
-const LED_ON_TITLE: Phrases = phrases!("to | for | from | by | of | until | till | this | that | not | b4 | a | which");
+use crate::lexicon;
+use crate::phrases::Phrases;
 
 /// The name of a task without what hangs at its ends.
 pub(crate) fn trimmed(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    cut(clause, range, LED_ON)
+    cut(clause, range, lexicon::titles::REFERENCE_STOPS)
 }
 
 /// The same for the title of a new task.
 pub(crate) fn title(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    cut(clause, range, LED_ON_TITLE)
+    cut(clause, range, lexicon::titles::TITLE_STOPS)
 }
 
 fn cut(clause: &Clause, range: Range<usize>, led_on: Phrases) -> Range<usize> {
@@ -34,7 +22,8 @@ fn cut(clause: &Clause, range: Range<usize>, led_on: Phrases) -> Range<usize> {
     while let Some(last) = range.end.checked_sub(1).filter(|last| *last > range.start) {
         let again = clause.at(last) == "again" && clause.before(last) == "and";
         let led = (cut || clause.date_at(last + 1).is_some()) && led_on.contains(clause.at(last));
-        let hangs = clause.is_spent(last..range.end) || NEVER_LAST.contains(clause.at(last)) || led || again;
+        let hangs =
+            clause.is_spent(last..range.end) || lexicon::titles::NEVER_LAST.contains(clause.at(last)) || led || again;
         if !hangs {
             break;
         }

@@ -1,33 +1,22 @@
 //! Numbers as people write them: figures, words, ordinals, "a couple of". Never more than a few thousand.
 
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
+use crate::phrases::Phrases;
 use crate::tokens::Words;
 
 /// A number and how many tokens it takes.
 pub(crate) type Read<T> = Option<(T, usize)>;
-
-/// The tens stand behind nineteen.
-const CARDINALS: Phrases = phrases!(
-    "zero | one | two | three | four | five | six | seven | eight | nine | ten | eleven | twelve | thirteen | \
-     fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | \
-     twenty | thirty | forty | fifty | sixty | seventy | eighty | ninety"
-);
-const ORDINALS: Phrases = phrases!(
-    "zeroth | first | second | third | fourth | fifth | sixth | seventh | eighth | ninth | tenth | eleventh | \
-     twelfth | thirteenth | fourteenth | fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | \
-     twentieth | thirtieth"
-);
 
 fn place(list: Phrases, word: &str) -> Option<i64> {
     list.place(word).and_then(|n| i64::try_from(n).ok())
 }
 
 pub(crate) fn unit(word: &str) -> Option<i64> {
-    place(CARDINALS, word).filter(|n| *n < 20)
+    place(lexicon::numbers::CARDINALS, word).filter(|n| *n < 20)
 }
 
 fn tens(word: &str) -> Option<i64> {
-    place(CARDINALS, word).filter(|n| *n >= 20).map(|n| (n - 18) * 10)
+    place(lexicon::numbers::CARDINALS, word).filter(|n| *n >= 20).map(|n| (n - 18) * 10)
 }
 
 pub(crate) fn figures(word: &str) -> Option<i64> {
@@ -44,7 +33,7 @@ fn single(word: &str) -> Option<i64> {
 
 /// "15", "fifteen", "twenty two".
 pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
-    let spelled = |i: usize| words.place(i, CARDINALS).and_then(|n| i64::try_from(n).ok());
+    let spelled = |i: usize| words.place(i, lexicon::numbers::CARDINALS).and_then(|n| i64::try_from(n).ok());
     match spelled(i) {
         Some(n) if n >= 20 => {
             let more = spelled(i + 1).filter(|n| (1..10).contains(n));
@@ -59,17 +48,21 @@ pub(crate) fn cardinal(words: &Words, i: usize) -> Read<i64> {
 
 pub(crate) fn ordinal_figures(word: &str) -> Option<i64> {
     let cut = word.len().checked_sub(2)?;
-    let (digits, suffix) = (word.get(..cut)?, word.get(cut..)?);
+    let digits = word.get(..cut)?;
+    let suffix = word.get(cut..)?;
     if matches!(suffix, "st" | "nd" | "rd" | "th") { figures(digits) } else { None }
 }
 
 fn ordinal_word(word: &str) -> Option<i64> {
-    place(ORDINALS, word).filter(|n| *n > 0).map(|n| if n > 20 { 30 } else { n })
+    place(lexicon::numbers::ORDINALS, word).filter(|n| *n > 0).map(|n| if n > 20 { 30 } else { n })
 }
 
 /// "1st", "first", "twenty-first", "thirty first".
 pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
-    if words.is_letters(i) && !words.is_one_of(i, ORDINALS) && !words.is_one_of(i, CARDINALS) {
+    if words.is_letters(i)
+        && !words.is_one_of(i, lexicon::numbers::ORDINALS)
+        && !words.is_one_of(i, lexicon::numbers::CARDINALS)
+    {
         return None;
     }
     let word = words.at(i);
@@ -86,32 +79,32 @@ pub(crate) fn ordinal(words: &Words, i: usize) -> Read<i64> {
 /// unit; the second number says how many sixtieths come on top.
 pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
     let few = [
-        (2, phrases!("a couple of | a couple | couple of | couple | a pair of")),
-        (3, phrases!("a few | few | several | some")),
-        (12, phrases!("a dozen")),
-        (100, phrases!("a hundred")),
-        (1, phrases!("one more | another")),
+        (2, lexicon::numbers::TWO),
+        (3, lexicon::numbers::THREE),
+        (12, lexicon::numbers::TWELVE),
+        (100, lexicon::numbers::HUNDRED),
+        (1, lexicon::numbers::ONE_MORE),
     ];
     if let Some((n, len)) = few.iter().find_map(|(n, list)| words.phrase(i, *list).map(|len| (*n, len))) {
         return Some(((n, 0), len));
     }
-    if let Some(len) = words.phrase(i, phrases!("a half an | half an | half a | a half | half")) {
+    if let Some(len) = words.phrase(i, lexicon::numbers::HALF) {
         return Some(((0, 30), len));
     }
-    if let Some(len) = words.phrase(i, phrases!("a quarter of an | quarter of an | quarter")) {
+    if let Some(len) = words.phrase(i, lexicon::numbers::QUARTER) {
         return Some(((0, 15), len));
     }
-    if let Some(len) = words.phrase(i, phrases!("three quarters of an | three quarters of a | three quarters")) {
+    if let Some(len) = words.phrase(i, lexicon::numbers::THREE_QUARTERS) {
         return (len > 2).then_some(((0, 45), len));
     }
     let fraction = |i: usize| if words.is_letters(i) { None } else { fraction(words.at(i)) };
     if let Some(fraction) = fraction(i) {
-        let of = words.phrase(i + 1, phrases!("of an | of a | an | a")).unwrap_or(0);
+        let of = words.phrase(i + 1, lexicon::numbers::OF_A).unwrap_or(0);
         return Some((fraction, 1 + of));
     }
     if let Some((n, len)) = cardinal(words, i) {
         if words.at(i + len) == "and" {
-            let half = words.phrase(i + len + 1, phrases!("a half | an half | half | 1/2"));
+            let half = words.phrase(i + len + 1, lexicon::numbers::AND_HALF);
             if let Some(more) = half {
                 return Some(((n, 30), len + 1 + more));
             }
@@ -128,7 +121,8 @@ pub(crate) fn amount(words: &Words, i: usize) -> Read<(i64, i64)> {
 /// "2.5", "1/2", "3/4" as a whole and sixtieths.
 pub(crate) fn fraction(word: &str) -> Option<(i64, i64)> {
     if let Some((a, b)) = word.split_once('/') {
-        let (a, b) = (figures(a)?, figures(b)?);
+        let a = figures(a)?;
+        let b = figures(b)?;
         return (a < b && b <= 4).then(|| (0, 60 * a / b));
     }
     let (a, b) = word.split_once('.')?;

@@ -1,8 +1,8 @@
-//! Lists of words and phrases, written as one string: `phrases!("undo | undo that | take it back")`.
+//! Tables of phrases that are searched by number.
 //!
-//! The compiler cuts them apart and turns every word into a number, its [`key`]; the tokens of a text carry theirs. So a
-//! search compares numbers, never letters: a bit set refuses most words at once, and what passes is looked up in the
-//! bucket of its first word, where longer phrases stand before shorter ones.
+//! The compiler turns every word of a list into a number, its [`key`]; the tokens of a text carry theirs. A search
+//! compares numbers, never letters. A bit set refuses most words at once; the others are looked up in the bucket of
+//! their first word, where longer phrases stand before shorter ones. The lists are in [`crate::lexicon`].
 
 use crate::tokens::Words;
 
@@ -20,6 +20,13 @@ pub(crate) struct Table {
     pub(crate) entries: &'static [Entry],
     /// Where each bucket begins in `entries`; at the end, where the last one ends. One more than a power of two.
     pub(crate) buckets: &'static [u16],
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The phrases that lookups of this thread have found.
+    pub(crate) static FOUND: std::cell::RefCell<std::collections::BTreeSet<&'static str>> =
+        const { std::cell::RefCell::new(std::collections::BTreeSet::new()) };
 }
 
 /// A phrase in numbers.
@@ -83,7 +90,24 @@ impl Phrases {
 
     #[inline(never)]
     pub(crate) fn place_of(self, key: u64, mark: u16) -> Option<usize> {
-        self.beginning_with(key, mark).find(|entry| entry.rest.is_empty()).map(|entry| entry.place)
+        let found = self.beginning_with(key, mark).find(|entry| entry.rest.is_empty());
+        #[cfg(test)]
+        self.record(found);
+        found.map(|entry| entry.place)
+    }
+
+    /// Adds the phrase that a lookup found to [`FOUND`].
+    #[cfg(test)]
+    pub(crate) fn record(self, found: Option<&Entry>) {
+        FOUND.with_borrow_mut(|all| all.extend(found.and_then(|entry| self.0.list.get(entry.place)).copied()));
+    }
+
+    /// Returns true if the text is one of the phrases, in any case.
+    pub(crate) fn has(self, text: &str) -> bool {
+        let place = self.iter().position(|phrase| phrase.eq_ignore_ascii_case(text));
+        #[cfg(test)]
+        self.record(self.0.entries.iter().find(|entry| Some(entry.place) == place));
+        place.is_some()
     }
 
     #[inline]
@@ -141,11 +165,6 @@ pub(crate) const fn bit(mark: u16) -> (usize, u64) {
     (mark as usize >> 12, 1 << (mark >> 6 & 63))
 }
 
-/// How many phrases a text holds.
-pub(crate) const fn count(text: &str) -> usize {
-    1 + occurrences(text.as_bytes(), b'|')
-}
-
 const fn occurrences(text: &[u8], wanted: u8) -> usize {
     let mut n = 0;
     let mut i = 0;
@@ -154,23 +173,6 @@ const fn occurrences(text: &[u8], wanted: u8) -> usize {
         i += 1;
     }
     n
-}
-
-/// The phrases between the bars.
-pub(crate) const fn cut<const N: usize>(text: &'static str) -> [&'static str; N] {
-    let mut list = [""; N];
-    let mut rest = text.as_bytes();
-    let mut n = 0;
-    while n < N {
-        let (phrase, after) = split(rest, b'|');
-        list[n] = match str::from_utf8(phrase.trim_ascii()) {
-            Ok(phrase) => phrase,
-            Err(_) => "",
-        };
-        rest = after;
-        n += 1;
-    }
-    list
 }
 
 /// What stands before the mark, and what stands after it.
@@ -239,7 +241,8 @@ pub(crate) const fn entries<const N: usize>(list: &[&str; N], rest: &'static [u6
 }
 
 const fn comes_before(one: &Entry, other: &Entry, phrases: usize) -> bool {
-    let (a, b) = (bucket(one, phrases), bucket(other, phrases));
+    let a = bucket(one, phrases);
+    let b = bucket(other, phrases);
     a < b || a == b && one.rest.len() > other.rest.len()
 }
 
@@ -271,6 +274,21 @@ pub(crate) const fn firsts(entries: &[Entry]) -> Bits {
         i += 1;
     }
     firsts
+}
+
+/// The first words of several lists.
+pub(crate) const fn all_firsts(lists: &[Phrases]) -> Bits {
+    let mut all = [0; 16];
+    let mut i = 0;
+    while i < lists.len() {
+        let mut slot = 0;
+        while slot < all.len() {
+            all[slot] |= lists[i].0.firsts[slot];
+            slot += 1;
+        }
+        i += 1;
+    }
+    all
 }
 
 /// How many phrases these lists have together.
@@ -349,9 +367,9 @@ macro_rules! table {
 }
 
 macro_rules! phrases {
-    ($text:expr) => {{
-        const COUNT: usize = $crate::phrases::count($text);
-        $crate::phrases::table!($crate::phrases::cut($text), COUNT)
+    ([$($phrase:literal),+ $(,)?]) => {{
+        const COUNT: usize = [$($phrase),+].len();
+        $crate::phrases::table!([$($phrase),+], COUNT)
     }};
 }
 
@@ -371,8 +389,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phrases_are_cut_at_bars() {
-        let list = phrases!("a b | c |d");
+    fn words_are_found_by_their_place() {
+        let list = phrases!(["a b", "c", "d"]);
         assert_eq!(list.iter().collect::<Vec<_>>(), ["a b", "c", "d"]);
         assert!(list.contains("c") && !list.contains("a") && !list.contains("b") && !list.contains(""));
         assert_eq!((list.place("c"), list.place("d"), list.place("e")), (Some(1), Some(2), None));
@@ -382,7 +400,7 @@ mod tests {
 
     #[test]
     fn the_longest_phrase_comes_first() {
-        let list = phrases!("at | at the | at the latest | before | at noon");
+        let list = phrases!(["at", "at the", "at the latest", "before", "at noon"]);
         let word = key(b"at");
         let lengths: Vec<_> = list.beginning_with(word, mark(word)).map(|entry| entry.rest.len()).collect();
         assert_eq!(lengths, [2, 1, 1, 0]);
@@ -390,7 +408,7 @@ mod tests {
 
     #[test]
     fn lists_are_put_together() {
-        const LISTS: &[(char, Phrases)] = &[('x', phrases!("a | b")), ('y', phrases!("c | a"))];
+        const LISTS: &[(char, Phrases)] = &[('x', phrases!(["a", "b"])), ('y', phrases!(["c", "a"]))];
         let table = meanings!(char, LISTS);
         assert_eq!(["a", "b", "c", "d"].map(|word| table.get(word)), [Some('x'), Some('x'), Some('y'), None]);
     }

@@ -4,7 +4,8 @@ use jiff::civil::{Date, DateTime, Time};
 use model::task::{Priority, Status};
 
 /// What somebody wants (S4's intents, reminders, and taking back).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Intent {
     CreateTask,
     ListTasks,

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use crate::clause::Clause;
 use crate::intent;
-use crate::lexicon;
 use crate::numbers;
 use crate::reading::Target;
 use crate::target::{one, place};
+use crate::vocabulary;
 
 /// "tasks 2 and 4", "the first two".
 pub(crate) fn places(clause: &Clause, range: &Range<usize>) -> Option<Target> {
-    let article = range.start + usize::from(lexicon::is_article(clause.at(range.start)));
+    let article = range.start + usize::from(vocabulary::is_article(clause.at(range.start)));
     if clause.at(article) == "first" {
         let (n, len) = numbers::cardinal(clause.words, article + 1).filter(|(n, _)| (2..=20).contains(n))?;
         let after = article + 1 + len;
@@ -39,7 +39,8 @@ fn row(clause: &Clause, range: Range<usize>) -> Option<Target> {
         }
         _ => return None,
     };
-    let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+    let first = first.parse::<usize>().ok()?;
+    let last = last.parse::<usize>().ok()?;
     let fits = first > 0 && first < last && last - first < 20;
     fits.then(|| Target::Several((first..=last).map(Target::Position).collect()))
 }

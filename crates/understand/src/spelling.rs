@@ -25,7 +25,8 @@ pub(crate) fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
 /// The two words without what they begin and end with alike.
 fn differing<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
-    let (a, b) = (a.get(head..).unwrap_or_default(), b.get(head..).unwrap_or_default());
+    let a = a.get(head..).unwrap_or_default();
+    let b = b.get(head..).unwrap_or_default();
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
     (a.get(..a.len() - tail).unwrap_or_default(), b.get(..b.len() - tail).unwrap_or_default())
 }

@@ -5,9 +5,9 @@
 use std::ops::Range;
 
 use crate::courtesy;
-use crate::lexicon::{self, Verb};
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
 use crate::tokens::{Kind, Words};
+use crate::vocabulary::{self, Verb};
 
 pub(crate) fn clauses(words: &Words) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
@@ -36,7 +36,7 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
     if words.kind(i) == Some(Kind::Break) {
         return Some(after_number(words, i + 1));
     }
-    if !words.is_one_of(i, phrases!(". | ! | ? | ; | and | then | , | also | plus | & | but")) {
+    if !words.is_one_of(i, lexicon::clauses::BOUNDARIES) {
         return None;
     }
     match words.at(i) {
@@ -62,34 +62,15 @@ fn boundary(words: &Words, start: usize, i: usize) -> Option<usize> {
 
 /// "details: …", "priority: high": more about the task before it.
 fn names_field(words: &Words, i: usize) -> bool {
-    words
-        .phrase(
-            i,
-            phrases!(
-                "details : | notes : | note : | description : | desc : | priority : | due : | due date : | \
-                 deadline : | tags : | tag : | labels : | label : | comment : | comments :"
-            ),
-        )
-        .is_some()
+    words.phrase(i, lexicon::clauses::FIELD_LABELS).is_some()
 }
 
 /// "…, add a note that …", "… . Tag it with …": more about the new task before it.
 fn says_more(words: &Words, start: usize, next: usize) -> bool {
-    const MORE: Phrases = phrases!(
-        "the note should | the note is | the notes should | the description should | the description is | tag it | \
-         label it | tag this | label this | categorize it | categorise it | file it under | put it under | \
-         it goes under | make it urgent | make it high | make it low | make it medium | make it important | make it top | \
-         mark it as urgent | mark it as important | mark it as high | mark it as low | mark it urgent | \
-         mark it important | mark it high | mark it low | set the priority to | set priority to | set its priority to | \
-         give it high | give it low | give it the tag | give it a | add a note that | add a note saying | add a note : | \
-         add the note | add note | add the detail | add the details | add a comment | add a description | \
-         add the description | add the tag | add the tags | add tag | add tags | add a tag | use the tag | \
-         use the label | note = | tags = | tag = | include the note | include a note | note that"
-    );
     let at = courtesy::after(words, start, (start + 16).min(words.len()));
     let first = exact(words.at(at));
     let creates = !sets(words, at) && matches!(first, None | Some(Verb::Add | Verb::Make | Verb::Remind | Verb::Put));
-    let Some(n) = words.phrase(next, MORE) else {
+    let Some(n) = words.phrase(next, lexicon::clauses::CONTINUATIONS) else {
         return creates && words.at(next) != "priority" && is_label(words, next);
     };
     // "add the tag home to the router", "add a note to the router".
@@ -111,21 +92,13 @@ fn is_label(words: &Words, i: usize) -> bool {
 
 /// "I need to call the bank and I also have to renew my card": the need is said again.
 fn needs_more(words: &Words, start: usize, next: usize) -> bool {
-    const NEEDS: Phrases = phrases!(
-        "i also have to | i also need to | i have to | i need to | i also must | i must | i gotta | i also gotta | \
-         i've got to | i've also got to | i still need to | i still have to | i should also | i also should"
-    );
-    words.phrase(next, NEEDS).is_some() && (start..start + 3).any(|i| words.phrase(i, NEEDS).is_some())
+    words.phrase(next, lexicon::clauses::DUTIES).is_some()
+        && (start..start + 3).any(|i| words.phrase(i, lexicon::clauses::DUTIES).is_some())
 }
 
 /// "…, what's next?", "… and what do I have left": a question after a command.
 fn asks_next(words: &Words, start: usize, next: usize) -> bool {
-    const ASKS: Phrases = phrases!(
-        "what's next | what's left | what else | whats next | whats left | what is left | what is next | \
-         what do i have | what have i got | what do i still | what's due | what's overdue | what's on my | what remains | \
-         how many tasks | which tasks"
-    );
-    if words.phrase(next, ASKS).is_none() {
+    if words.phrase(next, lexicon::clauses::NEXT_QUESTIONS).is_none() {
         return false;
     }
     let first = exact(words.at(courtesy::after(words, start, (start + 16).min(words.len()))));
@@ -144,19 +117,14 @@ fn after_number(words: &Words, i: usize) -> usize {
 
 fn ends_sentence(words: &Words, i: usize) -> bool {
     let before = words.before(i);
-    let short =
-        phrases!("mr | mrs | ms | dr | st | vs | jr | sr | no | approx | appt | prof | etc | eg | ie").contains(before);
+    let short = lexicon::clauses::ABBREVIATIONS.contains(before);
     let dated = before.len() <= 4 && (before.bytes().all(|b| b.is_ascii_digit()) || is_short_date(before));
     let spaced = !words.touches_next(i);
     i + 1 < words.len() && spaced && !(words.at(i) == "." && (short || dated || before.len() == 1))
 }
 
 fn is_short_date(word: &str) -> bool {
-    phrases!(
-        "jan | feb | mar | apr | jun | jul | aug | sep | sept | oct | nov | dec | mon | tue | tues | wed | thu | \
-         thur | fri | sat | sun"
-    )
-    .contains(word)
+    lexicon::clauses::SHORT_DATES.contains(word)
 }
 
 fn after_links(words: &Words, i: usize) -> usize {
@@ -237,11 +205,7 @@ fn joined_command(words: &Words, start: usize, link: usize, next: usize) -> bool
 
 /// "… lower the priority of the blog post".
 fn level_moved(words: &Words, at: usize) -> bool {
-    let moved = phrases!(
-        "lower the priority | raise the priority | increase the priority | decrease the priority | drop the priority | \
-         reduce the priority | bump the priority | deprioritize | deprioritise"
-    );
-    words.phrase(at, moved).is_some()
+    words.phrase(at, lexicon::clauses::PRIORITY_CHANGES).is_some()
 }
 
 /// "… and make it urgent" after a change, "… and make the tax return high priority" after anything.
@@ -275,13 +239,13 @@ fn is_preposition(word: &str) -> bool {
 }
 
 fn exact(word: &str) -> Option<Verb> {
-    lexicon::verb(word).filter(|_| word.len() > 2)
+    vocabulary::verb(word).filter(|_| word.len() > 2)
 }
 
 fn names_task(words: &Words, from: usize) -> bool {
     (from..from + 7)
         .take_while(|i| words.is_word(*i) && words.at(*i) != "and")
-        .any(|i| lexicon::noun(words, i).is_some())
+        .any(|i| vocabulary::noun(words, i).is_some())
 }
 
 fn marks_done(words: &Words, from: usize) -> bool {

@@ -5,12 +5,12 @@ use std::ops::Range;
 use crate::clause::{Clause, Named};
 use crate::filter;
 use crate::lead_time;
-use crate::lexicon::{self, Noun};
+use crate::lexicon;
 use crate::margins;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
 use crate::reading::{Filter, Target};
 use crate::several;
+use crate::vocabulary::{self, Noun};
 
 /// Reads a reference. `None`: nothing in the stretch names a task.
 pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Option<Target> {
@@ -34,42 +34,33 @@ pub(crate) fn read(clause: &mut Clause, range: Range<usize>, filter: &mut Filter
 
 /// "mom, I mean the report": what is said last is meant.
 fn corrected(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    const CORRECTIONS: Phrases =
-        phrases!("i mean | i meant | i meant to say | , no wait | , wait no | , or rather | , sorry | , no ,");
-    let at = clause.seek(range.start, CORRECTIONS).map(|(at, n)| at + n).filter(|start| *start < range.end);
+    let at = clause
+        .seek(range.start, lexicon::references::CORRECTIONS)
+        .map(|(at, n)| at + n)
+        .filter(|start| *start < range.end);
     at.unwrap_or(range.start)..range.end
 }
 
 /// Cuts off why the command is given: "…, I already did it", "… since we moved", "… anymore".
 fn without_remark(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    const REMARKS: Phrases = phrases!(
-        "because | since i | since we | since my | since the | since it | since he | since she | since they | \
-         as it | as i | as we | as the date | so i | so we | anymore | any more | , i | , it | , it's | , we | \
-         , he | , she | , they | , that's | , because | , since | , as | i already | it's already | it is already | \
-         , then | and replace | and reschedule | and move it | and change it | and set it | and make | , can you | \
-         , she's | , he's | , they're | , we're | , i'm | , i've | , not | , never | , can | , could | , make it | \
-         , went | , done | , all done | , check | , tick | , mark | , take | , delete | , remove | , cross | \
-         , close | at last | by accident | off my calendar | off the calendar | from my calendar | \
-         from the calendar | off my schedule | from my schedule | off my phone | on my calendar | , change it | \
-         but keep | but not | by adding | entirely | altogether | such that | so that it | so it | only | , and | \
-         due to | which is | so they | so i can | and then | that is on | that is | since | at the same | , send | \
-         , same"
-    );
-    let cut = clause.seek(range.start + 1, REMARKS).filter(|(at, _)| *at < range.end && !clause.is_taken(*at));
+    let cut = clause
+        .seek(range.start + 1, lexicon::references::REMARKS)
+        .filter(|(at, _)| *at < range.end && !clause.is_taken(*at));
     range.start..cut.map_or(range.end, |(at, _)| at)
 }
 
 /// Leaves out small words and marks at both ends.
 fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    let small = phrases!("off | out | down | with | of | from | about | only | just | over | at | again");
     let mut range = range.start..range.end.min(clause.end);
-    const SAID: Phrases = phrases!("consider | that's the | thats the | the status of | status of | the task of");
-    range.start += clause.phrase(range.start, SAID).filter(|n| *n < range.len()).unwrap_or(0);
+    range.start +=
+        clause.phrase(range.start, lexicon::references::STATUS_LEADS).filter(|n| *n < range.len()).unwrap_or(0);
     // "both the milk and the bread"
     if clause.at(range.start) == "both" && range.len() > 3 {
         range.start += 1;
     }
-    while !range.is_empty() && (clause.is_spent(range.start..range.start + 1) || small.contains(clause.at(range.start)))
+    while !range.is_empty()
+        && (clause.is_spent(range.start..range.start + 1)
+            || lexicon::references::EDGE_WORDS.contains(clause.at(range.start)))
     {
         range.start += 1;
     }
@@ -86,16 +77,11 @@ fn trim(clause: &Clause, range: Range<usize>) -> Range<usize> {
 
 /// "all", "everything", "every", "each of": where what they range over begins. A whole list counts, too.
 fn all(clause: &Clause, range: &Range<usize>) -> Option<usize> {
-    const ALL: Phrases = phrases!(
-        "all of | all | everything | every single | every one of | every | each of | them all | it all | \
-         the whole lot | the lot | the whole thing | every last one | the entire | my entire | the whole | \
-         my whole | entire | the all | my all | any"
-    );
     let i = range.start;
-    if let Some(n) = clause.phrase(i, ALL).filter(|n| i + n <= range.end) {
+    if let Some(n) = clause.phrase(i, lexicon::references::ALL).filter(|n| i + n <= range.end) {
         return Some(i + n);
     }
-    let article = i + usize::from(lexicon::is_article(clause.at(i)));
+    let article = i + usize::from(vocabulary::is_article(clause.at(i)));
     let ones = |k: usize| is_filter_word(clause.at(k)) || clause.at(k) == "ones";
     if is_status(clause.at(article)) && (article..range.end).all(ones) {
         return Some(article);
@@ -123,12 +109,7 @@ fn behind_filters(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 }
 
 fn is_filter_word(word: &str) -> bool {
-    const WORDS: Phrases = phrases!(
-        "completed | complete | done | finished | pending | open | overdue | urgent | important | high | low | \
-         priority | old | current | outstanding | incomplete | unfinished | remaining | active | expired | \
-         upcoming | future | existing | recent | recurring | repeating | new | previous | event | me"
-    );
-    WORDS.contains(word)
+    lexicon::references::FILTER_WORDS.contains(word)
 }
 
 fn is_status(word: &str) -> bool {
@@ -138,9 +119,8 @@ fn is_status(word: &str) -> bool {
 /// All of a kind: the filter takes over what limits them, text included.
 fn every(clause: &mut Clause, range: Range<usize>, filter: &mut Filter) -> Target {
     filter::read(clause, range.clone(), filter);
-    let relative = phrases!("that are | that is | that's | that were | which are | which is | that i have | that");
-    let range = range.start + clause.phrase(range.start, relative).unwrap_or(0)..range.end;
-    let them = clause.phrase(range.start, phrases!("them | of them | of it | of these | of those")).is_some();
+    let range = range.start + clause.phrase(range.start, lexicon::references::RELATIVES).unwrap_or(0)..range.end;
+    let them = clause.phrase(range.start, lexicon::references::OF_THEM).is_some();
     if them || is_list(clause, range.clone()) {
         return Target::All;
     }
@@ -175,22 +155,16 @@ pub(crate) fn one(clause: &mut Clause, range: Range<usize>) -> Option<Target> {
 
 /// "it", "that one", "the task". `Some(None)`: a noun with nothing that tells which one.
 fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
-    const IT: Phrases = phrases!(
-        "it | it up | it back | it forward | it out | it's | its | that's | thats | that one | this one | that | \
-         this | them | these | those | the one | that thing | this thing | the previous one"
-    );
-    const BOTH: Phrases =
-        phrases!("both of them | both of these | both of those | both tasks | both | the two of them");
     let i = range.start;
     let end = list_tail(clause, range.clone());
-    if clause.phrase(i, BOTH).is_some_and(|n| i + n == end) {
+    if clause.phrase(i, lexicon::references::BOTH).is_some_and(|n| i + n == end) {
         return Some(Some(Target::Both));
     }
     let alone = i + 1 == end && matches!(clause.at(i), "it" | "that" | "this");
-    if alone || clause.phrase(i, IT).is_some_and(|n| i + n == end) {
+    if alone || clause.phrase(i, lexicon::references::IT).is_some_and(|n| i + n == end) {
         return Some(Some(Target::It));
     }
-    let article = lexicon::is_article(clause.at(i)) && i + 1 < range.end;
+    let article = vocabulary::is_article(clause.at(i)) && i + 1 < range.end;
     let at = i + usize::from(article);
     if clause.words.is_quoted(at) {
         return None;
@@ -205,7 +179,7 @@ fn pointing(clause: &Clause, range: &Range<usize>) -> Option<Option<Target>> {
 /// A place in the list: "the second one", "number 3", "#2", "task 4", "the last one", "2".
 pub(crate) fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     let end = list_tail(clause, range.clone());
-    let small = |i: &usize| !lexicon::is_article(clause.at(*i)) && clause.at(*i) != "very";
+    let small = |i: &usize| !vocabulary::is_article(clause.at(*i)) && clause.at(*i) != "very";
     let i = (range.start..end).find(small).unwrap_or(end);
     let noun_end = |at: usize| match clause.at(at) {
         "one" | "entry" | "ones" | "one's" | "thing" => Some(at + 1),
@@ -221,11 +195,9 @@ pub(crate) fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
     if let Some((n, _)) = numbers::ordinal(clause.words, i).filter(|(_, len)| closes(i + len)) {
         return usize::try_from(n).ok().filter(|n| *n > 0).map(Target::Position);
     }
-    const NUMBER: Phrases =
-        phrases!("number | no . | nr | # | num | position | pos | line | at position | at number | in position");
     let noun = noun_end(i).filter(|_| !matches!(clause.at(i), "one" | "one's" | "thing"));
-    let lead = clause.phrase(i, NUMBER).map(|n| i + n).or(noun);
-    let at = lead.map_or(i, |at| at + clause.phrase(at, NUMBER).unwrap_or(0));
+    let lead = clause.phrase(i, lexicon::references::NUMBER_LEADS).map(|n| i + n).or(noun);
+    let at = lead.map_or(i, |at| at + clause.phrase(at, lexicon::references::NUMBER_LEADS).unwrap_or(0));
     let possessive = clause.at(at).strip_suffix("'s").and_then(numbers::figures).map(|n| (n, 1));
     let number = possessive.or_else(|| numbers::cardinal(clause.words, at));
     let (n, _) = number.filter(|(n, len)| *n > 0 && *n < 1000 && at + len >= end)?;
@@ -235,11 +207,11 @@ pub(crate) fn place(clause: &Clause, range: Range<usize>) -> Option<Target> {
 
 /// Skips "one I added", "task that you created" after "the last".
 fn after_adding(clause: &Clause, i: usize, end: usize) -> usize {
-    let added = phrases!("added | made | created | just | put | entered | wrote | said | set | in | have | up");
     let one = i + usize::from(clause.at(i) == "one" || clause.noun_at(i).is_some_and(|noun| noun.end == i + 1));
     let who = one + usize::from(clause.at(one) == "that");
     let told = matches!(clause.at(who), "i" | "you" | "we" | "i've" | "you've");
-    let all = (who + 1..end).all(|k| added.contains(clause.at(k)) || clause.is_spent(k..k + 1));
+    let all =
+        (who + 1..end).all(|k| lexicon::references::ADDING_VERBS.contains(clause.at(k)) || clause.is_spent(k..k + 1));
     if told && all && who + 1 < end { end } else { i }
 }
 
@@ -250,16 +222,16 @@ pub(crate) fn list_tail(clause: &Clause, range: Range<usize>) -> usize {
 
 /// The tokens of "from my list", "to the shopping list"; a date may follow them.
 pub(crate) fn list_words(clause: &Clause, range: Range<usize>) -> Option<Range<usize>> {
-    let leads = phrases!("from | off | on | in | to | out | onto | into");
     for i in range.start + 1..range.end {
-        if !leads.contains(clause.at(i)) {
+        if !lexicon::references::LIST_LEADS.contains(clause.at(i)) {
             continue;
         }
         let near = clause
             .nouns_in(i + 1..range.end.min(i + 7))
             .find_map(|noun| Some((noun.at, list_end(clause, noun.at, range.end)?)));
         let Some((at, end)) = near else { continue };
-        let straight = !(i + 1..at).any(|k| leads.contains(clause.at(k)) && k > i + 1 || !clause.words.is_word(k));
+        let straight = !(i + 1..at)
+            .any(|k| lexicon::references::LIST_LEADS.contains(clause.at(k)) && k > i + 1 || !clause.words.is_word(k));
         let closed = (end..range.end).all(|k| clause.date_at(k).is_some() || clause.is_spent(k..k + 1));
         if straight && closed {
             return Some(i..end);
@@ -329,12 +301,8 @@ fn is_kind(clause: &Clause, i: usize) -> bool {
 
 /// Leaves out "stupid", "next" and "upcoming" before a name, and "one", "thing" and what hangs after it.
 fn core(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    const BEFORE: Phrases = phrases!(
-        "next | upcoming | recurring | repeating | repeated | existing | current | old | stupid | bloody | damn | \
-         damned | dumb | silly | annoying | goddamn | freaking | fucking | effing | whole | entire | idea of"
-    );
     let Range { mut start, end } = margins::trimmed(clause, range);
-    while let Some(n) = clause.phrase(start, BEFORE).filter(|n| start + n < end) {
+    while let Some(n) = clause.phrase(start, lexicon::references::ADJECTIVES).filter(|n| start + n < end) {
         start = skip_articles(clause, start + n, end);
     }
     let last = end.saturating_sub(1);
@@ -346,8 +314,7 @@ fn core(clause: &Clause, range: Range<usize>) -> Range<usize> {
 fn after_lead_time(clause: &Clause, start: usize, end: usize) -> usize {
     let named = lead_time::is_unit(clause, start).then_some(start);
     let Some(unit) = lead_time::unit(clause, start).or(named) else { return start };
-    let before = phrases!("before | prior to | ahead of | in advance of");
-    match clause.phrase(unit + 1, before).map(|n| unit + 1 + n).filter(|after| *after < end) {
+    match clause.phrase(unit + 1, lexicon::references::LEAD_TIME).map(|n| unit + 1 + n).filter(|after| *after < end) {
         Some(after) => {
             let noun = clause.noun_at(after).filter(|noun| noun.end < end);
             let after = noun.map_or(after, |noun| connective(clause, noun.end, end));
@@ -376,7 +343,7 @@ fn after_person(clause: &Clause, i: usize, end: usize) -> usize {
 }
 
 fn skip_articles(clause: &Clause, start: usize, end: usize) -> usize {
-    let small = |i: usize| clause.is_taken(i) || lexicon::is_article(clause.at(i)) && i + 1 < end;
+    let small = |i: usize| clause.is_taken(i) || vocabulary::is_article(clause.at(i)) && i + 1 < end;
     (start..end).find(|i| !small(*i)).unwrap_or(end)
 }
 
@@ -392,30 +359,13 @@ fn inner_noun(clause: &Clause, start: usize, end: usize) -> Option<Named> {
 
 /// Skips "to", "for", "about", "called", … after a noun.
 pub(crate) fn connective(clause: &Clause, i: usize, end: usize) -> usize {
-    const CONNECTIVES: Phrases = phrases!(
-        "that i need to | that i have to | that i must | that i should | i need to | to my calendar about | \
-         to my calendar for | on my calendar for | on my calendar to | on my calendar about | that are | that's | \
-         which are | that i set for | that i set to | that i have for | that i have to | that i made for | \
-         that i just made for | that are for | that were set for | that was set for | that are about | \
-         that there is | that says | that said | that tells me to | that i have | that i | i set for | i set to | \
-         i set up for | i set about | i have set for | i have for | i have to | i have about | i have | i had for | \
-         i had about | i had to | i made for | i made to | i made about | i just made about | i just made for | \
-         i just made to | i created for | i just set for | i set | which says | with the title | with title | \
-         with the name | with name | created to | created for | set for | set to | set about | set up for | \
-         so that i | so i can | so i | of when to | for when | when | in regards to | in regard to | relating to | \
-         related to | pertaining to | associated with | concerning | involving | regarding | containing | \
-         having to do with | mentioning | to remind me to | to remind me of | to remind me about | \
-         to remind me that | to remind us to | for me to | for me about | for me that | for me of | for us to | \
-         for me | me to | me of | me about | me that | about my | about | called | named | titled | entitled | \
-         saying | labeled | to | for | of | on | at | that | which | where | with | from | : | - | , | is"
-    );
     let mut at = i;
     for round in 0..3 {
         while at < end && clause.is_taken(at) {
             at += 1;
         }
         let weak = matches!(clause.at(at), "with" | "from" | "at" | "is" | "which" | "where" | "when") && round > 0;
-        match clause.phrase(at, CONNECTIVES).filter(|n| at + n <= end && !weak) {
+        match clause.phrase(at, lexicon::references::CONNECTIVES).filter(|n| at + n <= end && !weak) {
             Some(n) => at += n,
             None => break,
         }

@@ -68,7 +68,9 @@ pub(crate) fn base(word: &str) -> Option<String> {
     }
     let letters = stem.as_bytes();
     let at = |back: usize| letters.len().checked_sub(back).and_then(|i| letters.get(i)).copied().unwrap_or(b'-');
-    let (last, before, third) = (at(1), at(2), at(3));
+    let last = at(1);
+    let before = at(2);
+    let third = at(3);
     if last == before && !b"lsfz".contains(&last) {
         return stem.get(..stem.len() - 1).map(str::to_owned);
     }

@@ -6,6 +6,7 @@ use model::task::{Priority, Status};
 use crate::{Command, DueFilter, Field, Intent, Missing, StatusFilter, Target, When, read};
 
 mod beside;
+mod coverage;
 mod endurance;
 mod expressions;
 mod moods;

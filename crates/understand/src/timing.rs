@@ -6,6 +6,7 @@ use jiff::Zoned;
 
 use crate::clause::Clause;
 use crate::dates::Found;
+use crate::lexicon;
 use crate::reading::{Command, Intent};
 
 /// Writes the date and the repetition into the command.
@@ -21,7 +22,7 @@ pub(crate) fn apply(command: &mut Command, dates: Option<Found>, now: &Zoned) {
 
 /// Takes "repeating" before "every hour".
 pub(crate) fn take_repeating(clause: &mut Clause, body: usize) {
-    let words = crate::phrases::phrases!("and repeat it | and repeat | repeating | repeated | repeat | recurring");
+    let words = lexicon::dates::REPEATING;
     let repeats = |i: usize| clause.date_at(i).is_some_and(|found| found.parts.repeat.is_some());
     let at =
         (body..clause.end).find_map(|i| clause.phrase(i, words).map(|n| i..i + n).filter(|said| repeats(said.end)));
@@ -69,7 +70,8 @@ fn pick(clause: &Clause, dates: &[Found], prefer: usize) -> Option<usize> {
     let deadline = dates.iter().position(|found| matches!(clause.at(found.tokens.start), "by" | "before" | "due"));
     let first = after.or_else(|| dates.iter().position(strong)).or((!dates.is_empty()).then_some(0))?;
     let rivals = deadline.filter(|n| *n > first).and_then(|n| {
-        let (one, other) = (dates.get(first)?, dates.get(n)?);
+        let one = dates.get(first)?;
+        let other = dates.get(n)?;
         (!one.parts.clone().complete(&other.parts)).then_some(n)
     });
     Some(rivals.unwrap_or(first))
@@ -86,8 +88,7 @@ fn is_epithet(clause: &Clause, found: &Found) -> bool {
     let named = clause.words.is_word(found.tokens.end)
         && found.tokens.end < clause.end
         && clause.noun_at(found.tokens.end).is_none();
-    let goes_on =
-        crate::phrases::phrases!("to | for | and | on | in | at | with | about").contains(clause.at(found.tokens.end));
+    let goes_on = lexicon::dates::EPITHET_STOPS.contains(clause.at(found.tokens.end));
     found.parts.repeat.is_some() && found.tokens.len() == 1 && owned && named && !goes_on
 }
 
@@ -100,8 +101,7 @@ fn describes(clause: &Clause, found: &Found) -> bool {
         && (led || matches!(clause.before(start), "my" | "the" | "a" | "our"))
         && clause.words.is_word(found.tokens.end)
         && found.tokens.end < clause.end
-        && !crate::phrases::phrases!("to | for | and | on | in | with | about | please | reminder | alert | task")
-            .contains(clause.at(found.tokens.end))
+        && !lexicon::dates::DESCRIPTION_STOPS.contains(clause.at(found.tokens.end))
 }
 
 /// Whether only "to", "and", a comma or a dash stands before a date that goes on from another ("9am and 6pm").

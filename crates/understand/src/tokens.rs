@@ -112,12 +112,29 @@ impl<'a> Words<'a> {
         self.tokens.get(i).is_some_and(|token| phrases.may_begin(token.mark))
     }
 
+    /// Returns true if a phrase with these first words may begin at `i`.
+    #[inline]
+    pub(crate) fn may_begin_with(&self, i: usize, firsts: &Bits) -> bool {
+        let (slot, bit) = phrases::bit(self.tokens.get(i).map_or(0, |token| token.mark));
+        firsts.get(slot).is_some_and(|firsts| firsts & bit != 0)
+    }
+
+    /// Returns true if one of these phrases begins with the token at `i`.
+    #[inline]
+    pub(crate) fn is_first(&self, i: usize, phrases: Phrases) -> bool {
+        let begins = |token: &Token| phrases.beginning_with(token.key, token.mark).next().is_some();
+        self.may_begin(i, phrases) && self.tokens.get(i).is_some_and(begins)
+    }
+
     /// Apart from the question above, so that the many refusals cost next to nothing.
     #[inline(never)]
     fn longest(&self, i: usize, phrases: Phrases) -> Option<&'static Entry> {
         let (token, after) = self.tokens.get(i..)?.split_first()?;
         let follows = |rest: &[u64]| after.len() >= rest.len() && rest.iter().zip(after).all(|(key, t)| *key == t.key);
-        phrases.beginning_with(token.key, token.mark).find(|entry| follows(entry.rest))
+        let found = phrases.beginning_with(token.key, token.mark).find(|entry| follows(entry.rest));
+        #[cfg(test)]
+        phrases.record(found);
+        found
     }
 
     /// Where the token stands in this list of words.

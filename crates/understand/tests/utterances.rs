@@ -116,6 +116,18 @@ fn names(tags: &Value) -> Vec<String> {
     names
 }
 
+/// Returns the texts of the rows in which something is read wrongly.
+fn wrong(rows: &str) -> Vec<String> {
+    let single = |row: &&str| Figures::of(row).0["whole rows"].0 == 0;
+    rows.lines().filter(single).map(str::to_owned).collect()
+}
+
+#[test]
+fn sentences_with_every_rare_phrase_are_read_right() {
+    let wrong = wrong(include_str!("utterances/phrases.jsonl"));
+    assert!(wrong.is_empty(), "{} rows are read wrongly: {wrong:#?}", wrong.len());
+}
+
 #[test]
 fn utterances_that_the_rules_were_written_with() {
     let figures = Figures::of(include_str!("utterances/known.jsonl"));

@@ -16,7 +16,7 @@ const CHANNEL: usize = 1000;
 #[tokio::main]
 async fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().unwrap());
-    let (count, seconds) = (arguments.next().unwrap(), arguments.next().unwrap());
+    let count = arguments.next().unwrap(); let seconds = arguments.next().unwrap();
     let started = Arc::new(Mutex::new(Vec::new()));
     let scheduler = JobScheduler::new_with_channel_size(CHANNEL).await.unwrap();
     let began = now();
@@ -34,7 +34,7 @@ async fn main() {
     tokio::time::sleep(Duration::from_secs_f64(start as f64 + 0.5 - now())).await;
     let before = cpu();
     tokio::time::sleep(Duration::from_secs(seconds as u64)).await;
-    let (cpu, resident, most) = ((cpu() - before) / seconds as f64, memory("VmRSS"), memory("VmHWM"));
+    let cpu = (cpu() - before) / seconds as f64; let resident = memory("VmRSS"); let most = memory("VmHWM");
     // So that the last ones may be late.
     tokio::time::sleep(Duration::from_secs(1)).await;
     // Those of the first second warm it up.
@@ -44,7 +44,7 @@ async fn main() {
     let mut late: Vec<f64> = started.map(|(n, time)| (time - start as f64 - (n / A_SECOND) as f64) * 1e3).collect();
     late.sort_by(f64::total_cmp);
     let at = |share: f64| late.get((late.len().saturating_sub(1) as f64 * share) as usize).copied().unwrap_or_default();
-    let (half, p99, last, runs, wanted) = (at(0.5), at(0.99), at(1.0), late.len(), counted.len());
+    let half = at(0.5); let p99 = at(0.99); let last = at(1.0); let runs = late.len(); let wanted = counted.len();
     println!(
         "{{\"schedules\": {count}, \"wanted\": {wanted}, \"runs\": {runs}, \"p50\": {half}, \"p99\": {p99}, \"max\": {last}, \
          \"memory\": {resident}, \"peak\": {most}, \"cpu\": {cpu}}}"

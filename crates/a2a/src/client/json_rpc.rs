@@ -10,10 +10,11 @@ use reqwest::Response;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::answers::{self, Form};
 use super::card::{self, Place};
+use super::events::Events;
 use super::http::{EVENTS, JSON, Wire, is_denial, is_events};
-use super::sse::Events;
-use super::{Error, News, is_last, lenient};
+use super::{Error, News, is_last};
 use crate::types::StreamResponse;
 use crate::{Answer, Kind, Operation, Request, Version, v03};
 
@@ -42,7 +43,7 @@ pub(super) async fn listen(wire: &Wire, place: &Place, request: Request) -> Resu
         let (mut events, wire) = state?;
         let next = async {
             let Some(event) = events.next(&wire).await? else { return Ok(None) };
-            let answer = serde_json::from_slice(&event.data).map_err(|error| wire.invalid(error))?;
+            let answer = serde_json::from_slice(event.data).map_err(|error| wire.invalid(error))?;
             update(version, settled(&wire, answer, id)?).map(Some).map_err(|why| wire.invalid(why))
         };
         match next.await {
@@ -151,71 +152,18 @@ fn fault(error: &Value) -> crate::Error {
     told
 }
 
-fn answer(version: Version, operation: Operation, mut result: Value) -> Result<Answer, String> {
-    let said = |error: serde_json::Error| error.to_string();
-    let meant = |error: crate::Error| error.message;
-    Ok(match (version, operation) {
-        (_, Operation::DeletePush) => Answer::Deleted,
-        _ if result.is_null() => return Err("it has neither a result nor an error".to_owned()),
-        (_, Operation::ExtendedCard) => Answer::Card(Box::new(card::parse(result.to_string().as_bytes())?)),
-        (Version::V10, Operation::Send) => {
-            lenient::update(&mut result);
-            Answer::Sent(serde_json::from_value(result).map_err(said)?)
-        }
-        (Version::V10, Operation::Get | Operation::Cancel) => {
-            lenient::one_task(&mut result);
-            Answer::Task(serde_json::from_value(result).map_err(said)?)
-        }
-        (Version::V10, Operation::List) => {
-            lenient::tasks(&mut result);
-            Answer::Tasks(serde_json::from_value(result).map_err(said)?)
-        }
-        (Version::V10, Operation::SetPush | Operation::GetPush) => {
-            lenient::one_push(&mut result);
-            Answer::Push(serde_json::from_value(result).map_err(said)?)
-        }
-        (Version::V10, Operation::ListPush) => {
-            lenient::pushes(&mut result);
-            Answer::Pushes(serde_json::from_value(result).map_err(said)?)
-        }
-        (Version::V03, Operation::Send) => {
-            let sent: v03::StreamResult = serde_json::from_value(result).map_err(said)?;
-            Answer::Sent(sent.try_into().map_err(meant)?)
-        }
-        (Version::V03, Operation::Get | Operation::Cancel) => {
-            let task: v03::Task = serde_json::from_value(result).map_err(said)?;
-            Answer::Task(task.try_into().map_err(meant)?)
-        }
-        (Version::V03, Operation::SetPush | Operation::GetPush) => {
-            let push: v03::TaskPushNotificationConfig = serde_json::from_value(result).map_err(said)?;
-            Answer::Push(push.into())
-        }
-        (Version::V03, Operation::ListPush) => {
-            let configs: Vec<v03::TaskPushNotificationConfig> = serde_json::from_value(result).map_err(said)?;
-            let configs = configs.into_iter().map(Into::into).collect();
-            Answer::Pushes(crate::types::ListTaskPushNotificationConfigsResponse { configs, next_page_token: None })
-        }
-        (_, Operation::Stream | Operation::Subscribe) | (Version::V03, Operation::List) => {
-            return Err("it was not asked for".to_owned());
-        }
-    })
+fn answer(version: Version, operation: Operation, result: Value) -> Result<Answer, String> {
+    match operation {
+        Operation::DeletePush => Ok(Answer::Deleted),
+        _ if result.is_null() => Err("it has neither a result nor an error".to_owned()),
+        Operation::ExtendedCard => Ok(Answer::Card(Box::new(card::parse(result.to_string().as_bytes())?))),
+        _ => answers::read(Form::of_json_rpc(version), operation, result),
+    }
 }
 
-/// What an event tells, and whether it is the last.
-fn update(version: Version, mut result: Value) -> Result<(StreamResponse, bool), String> {
-    match version {
-        Version::V10 => {
-            lenient::update(&mut result);
-            let update: StreamResponse = serde_json::from_value(result).map_err(|error| error.to_string())?;
-            let is_end = is_last(&update);
-            Ok((update, is_end))
-        }
-        Version::V03 => {
-            let update: v03::StreamResult = serde_json::from_value(result).map_err(|error| error.to_string())?;
-            let is_final = matches!(&update, v03::StreamResult::StatusUpdate(event) if event.last);
-            let update: StreamResponse = update.try_into().map_err(|error: crate::Error| error.message)?;
-            let is_end = is_final || is_last(&update);
-            Ok((update, is_end))
-        }
-    }
+/// Reads an event, and whether it is the last.
+fn update(version: Version, result: Value) -> Result<(StreamResponse, bool), String> {
+    let (update, is_final) = answers::read_update(Form::of_json_rpc(version), result)?;
+    let is_end = is_final || is_last(&update);
+    Ok((update, is_end))
 }

@@ -12,14 +12,15 @@
 //!
 //! The program must have installed a TLS provider of rustls, as for any other use of `reqwest`.
 
+mod answers;
 pub mod card;
 mod error;
+mod events;
 mod grpc;
 mod http;
 mod json_rpc;
 mod lenient;
 mod rest;
-mod sse;
 
 use std::fmt;
 use std::time::Duration;

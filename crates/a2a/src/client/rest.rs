@@ -9,13 +9,14 @@ use reqwest::{Response, Url};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::answers::{self, Form};
 use super::card::{self, Place};
+use super::events::Events;
 use super::http::{EVENTS, JSON, Wire, is_denial, is_events};
-use super::sse::Events;
-use super::{Error, News, is_last, lenient};
-use crate::types::{SendMessageConfiguration, SendMessageRequest, StreamResponse, TaskPushNotificationConfig};
+use super::{Error, News, is_last};
+use crate::types::{SendMessageRequest, StreamResponse, TaskPushNotificationConfig};
 use crate::v03::rest::{self, python};
-use crate::{Answer, Kind, Operation, Request, Version, v03};
+use crate::{Answer, Kind, Operation, Request, Version};
 
 /// What may stand in a segment of a path as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -51,7 +52,7 @@ pub(super) async fn listen(wire: &Wire, place: &Place, request: Request) -> Resu
         let (mut events, wire) = state?;
         let next = async {
             let Some(event) = events.next(&wire).await? else { return Ok(None) };
-            let value: Value = read(&event.data).map_err(|why| wire.invalid(why))?;
+            let value: Value = read(event.data).map_err(|why| wire.invalid(why))?;
             if event.name == "error" || value.get("error").is_some() {
                 let fault = fault(&value, StatusCode::INTERNAL_SERVER_ERROR);
                 let fault = fault.unwrap_or_else(|| crate::Error::new(Kind::Internal, value.to_string()));
@@ -167,30 +168,15 @@ fn message(version: Version, mut request: SendMessageRequest) -> serde_json::Res
         Version::V03 => {
             // Most agents of 0.3 are made of what can read nothing else.
             python::write_message(&mut request.message);
-            request.configuration.get_or_insert_with(waiting);
             serde_json::to_value(rest::SendMessageRequest::from(request))
         }
-    }
-}
-
-/// Without a configuration some agents of 0.3 would not wait for the end, as 1.x does.
-fn waiting() -> SendMessageConfiguration {
-    SendMessageConfiguration {
-        accepted_output_modes: None,
-        task_push_notification_config: None,
-        history_length: None,
-        return_immediately: None,
     }
 }
 
 fn push(version: Version, config: TaskPushNotificationConfig) -> serde_json::Result<Value> {
     match version {
         Version::V10 => serde_json::to_value(TaskPushNotificationConfig { tenant: None, ..config }),
-        Version::V03 => {
-            let (parent, id) = (format!("tasks/{}", config.task_id), config.id.clone().unwrap_or_default());
-            let config = serde_json::to_value(rest::TaskPushNotificationConfig::from(config))?;
-            Ok(json!({"parent": parent, "configId": id, "config": config}))
-        }
+        Version::V03 => serde_json::to_value(rest::CreateTaskPushNotificationConfigRequest::from(config)),
     }
 }
 
@@ -257,90 +243,24 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
     serde_json::from_slice(body).map_err(|error| error.to_string())
 }
 
-fn from<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    serde_json::from_value(value).map_err(|error| error.to_string())
-}
-
 fn answer(version: Version, operation: Operation, body: &[u8]) -> Result<Answer, String> {
-    let meant = |error: crate::Error| error.message;
     if operation == Operation::DeletePush {
         return Ok(Answer::Deleted);
     }
     if operation == Operation::ExtendedCard {
         return Ok(Answer::Card(Box::new(card::parse(body)?)));
     }
-    let mut value: Value = read(body)?;
-    let mut answer = match (version, operation) {
-        (Version::V10, Operation::Send) => {
-            lenient::update(&mut value);
-            Answer::Sent(from(value)?)
-        }
-        (Version::V10, Operation::Get | Operation::Cancel) => {
-            lenient::one_task(&mut value);
-            Answer::Task(from(value)?)
-        }
-        (Version::V10, Operation::List) => {
-            lenient::tasks(&mut value);
-            Answer::Tasks(from(value)?)
-        }
-        (Version::V10, Operation::SetPush | Operation::GetPush) => {
-            lenient::one_push(&mut value);
-            Answer::Push(from(value)?)
-        }
-        (Version::V10, Operation::ListPush) => {
-            lenient::pushes(&mut value);
-            Answer::Pushes(from(value)?)
-        }
-        (Version::V03, Operation::Send) if is_tagged(&value) => {
-            Answer::Sent(from::<v03::StreamResult>(value)?.try_into().map_err(meant)?)
-        }
-        (Version::V03, Operation::Send) => {
-            Answer::Sent(from::<rest::StreamResponse>(value)?.try_into().map_err(meant)?)
-        }
-        (Version::V03, Operation::Get | Operation::Cancel) if is_tagged(&value) => {
-            Answer::Task(from::<v03::Task>(value)?.try_into().map_err(meant)?)
-        }
-        (Version::V03, Operation::Get | Operation::Cancel) => {
-            Answer::Task(from::<rest::Task>(value)?.try_into().map_err(meant)?)
-        }
-        (Version::V03, Operation::SetPush | Operation::GetPush) => {
-            Answer::Push(from::<rest::TaskPushNotificationConfig>(value)?.try_into().map_err(meant)?)
-        }
-        (Version::V03, Operation::ListPush) => {
-            Answer::Pushes(from::<rest::ListTaskPushNotificationConfigResponse>(value)?.try_into().map_err(meant)?)
-        }
-        _ => return Err("it was not asked for".to_owned()),
-    };
+    let value: Value = read(body)?;
+    let mut answer = answers::read(Form::of_http_json(version, &value), operation, value)?;
     if version == Version::V03 {
         python::read_answer(&mut answer);
     }
     Ok(answer)
 }
 
-/// Some answer in the form of JSON-RPC, which the words of 0.3 allow.
-fn is_tagged(value: &Value) -> bool {
-    value.get("kind").is_some_and(Value::is_string)
-}
-
-/// What an event tells, and whether it is the last.
-fn update(version: Version, mut value: Value) -> Result<(StreamResponse, bool), String> {
-    let meant = |error: crate::Error| error.message;
-    let (mut update, is_final): (StreamResponse, bool) = match version {
-        Version::V10 => {
-            lenient::update(&mut value);
-            (from(value)?, false)
-        }
-        Version::V03 if is_tagged(&value) => {
-            let update: v03::StreamResult = from(value)?;
-            let is_final = matches!(&update, v03::StreamResult::StatusUpdate(event) if event.last);
-            (update.try_into().map_err(meant)?, is_final)
-        }
-        Version::V03 => {
-            let update: rest::StreamResponse = from(value)?;
-            let is_final = matches!(&update, rest::StreamResponse::StatusUpdate(event) if event.last);
-            (update.try_into().map_err(meant)?, is_final)
-        }
-    };
+/// Reads an event, and whether it is the last.
+fn update(version: Version, value: Value) -> Result<(StreamResponse, bool), String> {
+    let (mut update, is_final) = answers::read_update(Form::of_http_json(version, &value), value)?;
     if version == Version::V03 {
         python::read_update(&mut update);
     }

@@ -1,19 +1,19 @@
 //! gRPC: `lf.a2a.v1.A2AService`, which is version 1.x, and `a2a.v1.A2AService`, which is 0.3, beside anything else on one
-//! port. Without generated code and without a framework: a call is a POST over HTTP/2 whose body is one message behind
-//! five bytes ([`frame`]), and whose outcome is in the trailers ([`status`]); what a package calls things is in
-//! [`packages`].
+//! port, with the services for health checks and reflection.
 //!
-//! A call is read whole, up to [`Handler::max_request`], and must arrive in time. Then its version is compared with the
-//! package's, the caller is admitted, and only then anybody is told what is wrong with the content. Whom it is for says
-//! `tenant` (1.x only), else the metadata whose name [`router`] was given, else nobody in particular. Errors go along as
-//! `google.rpc` details in 1.x, and with the name that the SDKs look for in 0.3. Deadlines are the caller's own business,
-//! and so is compression: neither is kept here.
+//! tonic does the framing and the trailers. All methods go through one function, with messages as bytes ([`codec`]); the
+//! messages of each package are in [`packages`], errors in [`status`].
+//!
+//! A request is received whole, up to [`Handler::max_request`], within [`READ_TIMEOUT`]. Then its version is compared with
+//! that of the package, the caller is admitted, and only then errors of the content are reported. The agent is named by
+//! `tenant` (1.x only), else by the metadata whose name [`router`] was given, else it is the default one. Deadlines of the
+//! caller are ignored, and compressed requests are refused.
 
-pub(crate) mod frame;
+pub(crate) mod codec;
 pub(crate) mod packages;
-pub(crate) mod status;
+mod services;
+pub mod status;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,51 +21,54 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::routing::post;
-use bytes::Bytes;
-use futures::{StreamExt, stream};
+use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt, stream};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::{BodyExt, StreamBody};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use http::{HeaderMap, HeaderName, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use tonic::metadata::MetadataMap;
+use tonic::server::{Grpc, StreamingService};
+use tonic::{Status, Streaming};
 
 use crate::v03::rest::python;
-use crate::{Answer, Binding, Call, Error, Handler, Kind, Updates, Version, extensions, version};
+use crate::{Answer, Binding, Call, Error, Handler, Kind, Operation, Updates, Version, extensions, version};
 
-use frame::{Fault, Reader};
-use packages::Asked;
-use status::Status;
+use codec::{FramingError, RawCodec};
+use packages::Decoded;
 
 /// How long a request may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// So many bytes may wait, all in all, of calls of which nobody knows yet whose they are.
-const WAITING: usize = 256 << 20;
+/// The most bytes of all requests together whose callers are not admitted yet.
+const MAX_WAITING: usize = 256 << 20;
 
-/// What requests and answers are said to be.
-pub(crate) const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/grpc");
+/// The bytes in front of a message.
+const FRAME_HEADER: usize = 5;
 
-type Frame = http_body::Frame<Bytes>;
-
-/// Both services, to be merged into the routes of a server. `agent` is the metadata that names the agent.
+/// Returns the routes of all services. `agent` is the metadata that names the agent.
 pub fn router<H: Handler>(handler: H, agent: HeaderName) -> Router {
-    let door = Door { handler, agent, room: Arc::new(Semaphore::new(WAITING)) };
+    let service = Service { handler, agent, memory: Arc::new(Semaphore::new(MAX_WAITING)) };
     Router::new()
-        .route(&format!("/{}/{{method}}", packages::service(Version::V10)), post(call::<H, true>))
-        .route(&format!("/{}/{{method}}", packages::service(Version::V03)), post(call::<H, false>))
-        .with_state(door)
+        .route(&format!("/{}/{{method}}", packages::service(Version::V10)), post(serve::<H, true>))
+        .route(&format!("/{}/{{method}}", packages::service(Version::V03)), post(serve::<H, false>))
+        .with_state(service)
+        .merge(services::router())
 }
 
 #[derive(Clone)]
-struct Door<H> {
+struct Service<H> {
     handler: H,
     agent: HeaderName,
-    /// For what is read before its caller is admitted.
-    room: Arc<Semaphore>,
+    /// One permit a byte that is received before its caller is admitted.
+    memory: Arc<Semaphore>,
 }
 
-async fn call<H: Handler, const IS_V10: bool>(
-    State(door): State<Door<H>>,
+async fn serve<H: Handler, const IS_V10: bool>(
+    State(service): State<Service<H>>,
     Path(method): Path<String>,
     request: Request,
 ) -> Response<Body> {
@@ -75,7 +78,10 @@ async fn call<H: Handler, const IS_V10: bool>(
         return response;
     }
     let version = if IS_V10 { Version::V10 } else { Version::V03 };
-    door.answer(version, &method, request).await.unwrap_or_else(Status::into_response)
+    match service.answer(version, &method, request).await {
+        Ok(response) => response.map(Body::new),
+        Err(status) => status.into_http(),
+    }
 }
 
 /// `application/grpc`, or `application/grpc+proto`, which is the same.
@@ -85,74 +91,54 @@ fn is_grpc(headers: &HeaderMap) -> bool {
     media.eq_ignore_ascii_case("application/grpc") || media.eq_ignore_ascii_case("application/grpc+proto")
 }
 
-impl<H: Handler> Door<H> {
-    async fn answer(&self, version: Version, method: &str, request: Request) -> Result<Response<Body>, Status> {
-        let fault = |error: Error| Status::of(version, &error);
+impl<H: Handler> Service<H> {
+    async fn answer(
+        self,
+        version: Version,
+        method: &str,
+        request: Request,
+    ) -> Result<Response<tonic::body::Body>, Status> {
         let operation = packages::operation(version, method)
-            .ok_or_else(|| fault(Error::new(Kind::MethodNotFound, "there is no such method")))?;
+            .ok_or_else(|| status::of_error(version, &packages::no_such_method()))?;
+        let limit = self.handler.max_request();
         let (head, body) = request.into_parts();
-        let mut held = None;
-        let message = message(&head.headers, body, self.handler.max_request(), |bytes| self.hold(bytes, &mut held));
-        let message = timeout(PATIENCE, message).await;
-        let message = message.map_err(|_| Status::late("the request did not arrive in time"))??;
-        let Asked { tenant, request } = packages::decode(version, operation, message).map_err(fault)?;
-        self.compare(version, &head.headers).map_err(fault)?;
-        let call = Call {
-            agent: tenant.or_else(|| self.named(&head.headers)),
-            binding: Binding::Grpc,
-            version,
-            tenant: None,
-            extensions_wanted: extensions::wanted(&head.headers),
-            headers: head.headers,
-            extensions: head.extensions,
-        };
-        let caller = self.handler.admit(&call).await.map_err(|denied| Status::denied(version, denied))?;
-        drop(held);
-        let mut request = request.map_err(fault)?;
-        let is_python = version == Version::V03 && python::calls(&call.headers);
-        if is_python {
-            packages::meant(&mut request);
-        }
-        request.check().map_err(fault)?;
-        let active = if call.extensions_wanted.is_empty() { Vec::new() } else { self.handler.activates(&call) };
-        let answer = self.handler.handle(caller, request).await.map_err(fault)?;
-        let body = match answer {
-            Answer::Updates(updates) if operation.streams() => told(version, updates, is_python),
-            mut answer => {
-                if is_python {
-                    python::write(&mut answer);
-                }
-                let message = packages::encode(version, operation, answer);
-                let message =
-                    message.ok_or_else(|| fault(Error::new(Kind::Internal, "the answer is of another kind")))?;
-                let frames = [Frame::data(message), Frame::trailers(Status::trailers())];
-                Body::new(StreamBody::new(stream::iter(frames.map(Ok::<_, Infallible>))))
+        let received = timeout(READ_TIMEOUT, self.receive(body, limit)).await;
+        let (body, held) = received.map_err(|_| Status::deadline_exceeded("the request did not arrive in time"))??;
+        let request = Request::from_parts(head, Full::new(body));
+        let call = Invocation { service: self, version, operation, held };
+        Ok(Grpc::new(RawCodec).max_decoding_message_size(limit).streaming(call, request).await)
+    }
+
+    /// Receives a body as long as there is memory for it.
+    async fn receive(&self, mut body: Body, limit: usize) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Status> {
+        let mut received = BytesMut::new();
+        let mut held: Option<OwnedSemaphorePermit> = None;
+        while let Some(frame) = body.frame().await {
+            let broken = |_| Status::invalid_argument("the request broke off");
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            if received.len() + data.len() > limit + FRAME_HEADER {
+                return Err(status::of_framing(FramingError::TooLarge, limit));
             }
-        };
-        let mut response = Response::new(body);
-        response.headers_mut().insert(CONTENT_TYPE, MEDIA_TYPE);
-        response.headers_mut().extend(extensions::header(version, &active));
-        Ok(response)
-    }
-
-    /// Makes room for more bytes of a call; whether there was some.
-    fn hold<'r>(&'r self, bytes: usize, held: &mut Option<SemaphorePermit<'r>>) -> bool {
-        let Ok(more) = self.room.try_acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)) else { return false };
-        match held {
-            Some(held) => held.merge(more),
-            None => *held = Some(more),
+            let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+            let full = |_| Status::resource_exhausted("too many requests are on their way at once; try again later");
+            let permit = self.memory.clone().try_acquire_many_owned(bytes).map_err(full)?;
+            match &mut held {
+                Some(held) => held.merge(permit),
+                None => held = Some(permit),
+            }
+            received.extend_from_slice(&data);
         }
-        true
+        Ok((received.freeze(), held))
     }
 
-    /// The package says which version is spoken; a header may say the same, not another.
+    /// Fails if a header names another version than that of the package.
     fn compare(&self, version: Version, headers: &HeaderMap) -> Result<(), Error> {
-        let Some(said) = headers.get(version::HEADER) else { return Ok(()) };
-        let said = said.to_str().unwrap_or("?").trim();
-        if said.is_empty() || Version::named(said)? == version {
+        let Some(named) = headers.get(version::HEADER) else { return Ok(()) };
+        let named = named.to_str().unwrap_or("?").trim();
+        if named.is_empty() || Version::named(named)? == version {
             return Ok(());
         }
-        let message = format!("the metadata says {said}, the service is of version {}", version.as_str());
+        let message = format!("the metadata says {named}, the service is of version {}", version.as_str());
         Err(Error::new(Kind::VersionNotSupported, message))
     }
 
@@ -162,53 +148,98 @@ impl<H: Handler> Door<H> {
     }
 }
 
-/// The one message of a request.
-async fn message(
-    headers: &HeaderMap,
-    mut body: Body,
-    limit: usize,
-    mut hold: impl FnMut(usize) -> bool,
-) -> Result<Bytes, Status> {
-    if headers.get(frame::ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return Err(Status::compressed());
-    }
-    let mut reader = Reader::new(limit);
-    let mut message = None;
-    while let Some(frame) = body.frame().await {
-        let broken = |_| Status::bad("the request broke off");
-        let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-        if !hold(data.len()) {
-            return Err(Status::full("too many requests are on their way at once; try again later"));
-        }
-        reader.push(data);
-        while let Some(found) = reader.next()? {
-            if message.replace(found).is_some() {
-                return Err(Status::bad("the request has more than one message"));
-            }
-        }
-    }
-    match message {
-        Some(_) if !reader.is_empty() => Err(Fault::Cut.into()),
-        Some(message) => Ok(message),
-        None if reader.is_empty() => Err(Status::bad("the request has no message")),
-        None => Err(Fault::Cut.into()),
+/// One call, for tonic to serve.
+struct Invocation<H> {
+    service: Service<H>,
+    version: Version,
+    operation: Operation,
+    held: Option<OwnedSemaphorePermit>,
+}
+
+type Messages = BoxStream<'static, Result<Bytes, Status>>;
+
+/// All methods are served as streams: the two kinds look alike on the wire.
+impl<H: Handler> StreamingService<Bytes> for Invocation<H> {
+    type Response = Bytes;
+    type ResponseStream = Messages;
+    type Future = BoxFuture<'static, Result<tonic::Response<Messages>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<Streaming<Bytes>>) -> Self::Future {
+        let service = self.service.clone();
+        service.call(self.version, self.operation, self.held.take(), request).boxed()
     }
 }
 
-/// One message for every update, and the outcome at the end.
-fn told(version: Version, updates: Updates, is_python: bool) -> Body {
-    let frames = stream::unfold(Some(updates), move |updates| async move {
-        let mut updates = updates?;
-        Some(match updates.next().await {
-            Some(Ok(mut update)) => {
+impl<H: Handler> Service<H> {
+    async fn call(
+        self,
+        version: Version,
+        operation: Operation,
+        held: Option<OwnedSemaphorePermit>,
+        request: tonic::Request<Streaming<Bytes>>,
+    ) -> Result<tonic::Response<Messages>, Status> {
+        let failed = |error: Error| status::of_error(version, &error);
+        let (metadata, extensions, messages) = request.into_parts();
+        let message = only_message(messages, self.handler.max_request()).await?;
+        let Decoded { tenant, request } = packages::decode_request(version, operation, message).map_err(failed)?;
+        let headers = metadata.into_headers();
+        self.compare(version, &headers).map_err(failed)?;
+        let call = Call {
+            agent: tenant.or_else(|| self.named(&headers)),
+            binding: Binding::Grpc,
+            version,
+            tenant: None,
+            extensions_wanted: extensions::wanted(&headers),
+            headers,
+            extensions,
+        };
+        let caller = self.handler.admit(&call).await.map_err(|denied| status::of_denied(version, denied))?;
+        drop(held);
+        let mut request = request.map_err(failed)?;
+        let is_python = version == Version::V03 && python::calls(&call.headers);
+        if is_python {
+            python::read_request(&mut request);
+        }
+        request.check().map_err(failed)?;
+        let active = if call.extensions_wanted.is_empty() { Vec::new() } else { self.handler.activates(&call) };
+        let messages = match self.handler.handle(caller, request).await.map_err(failed)? {
+            Answer::Updates(updates) if operation.streams() => encoded(version, updates, is_python),
+            mut answer => {
                 if is_python {
-                    python::write_update(&mut update);
+                    python::write(&mut answer);
                 }
-                (Frame::data(packages::update(version, update)), Some(updates))
+                let message = packages::encode_answer(version, operation, answer);
+                let message =
+                    message.ok_or_else(|| failed(Error::new(Kind::Internal, "the answer is of another kind")))?;
+                stream::iter([Ok(message)]).boxed()
             }
-            Some(Err(error)) => (Frame::trailers(Status::of(version, &error).into_headers()), None),
-            None => (Frame::trailers(Status::trailers()), None),
-        })
-    });
-    Body::new(StreamBody::new(frames.map(Ok::<_, Infallible>)))
+        };
+        let headers = HeaderMap::from_iter(extensions::header(version, &active));
+        Ok(tonic::Response::from_parts(MetadataMap::from_headers(headers), messages, http::Extensions::new()))
+    }
+}
+
+/// Returns the one message of a request.
+async fn only_message(mut messages: Streaming<Bytes>, limit: usize) -> Result<Bytes, Status> {
+    let malformed = |error| status::of_framing(FramingError::of(&error), limit);
+    let message = messages.message().await.map_err(malformed)?;
+    let message = message.ok_or_else(|| Status::invalid_argument("the request has no message"))?;
+    match messages.message().await.map_err(malformed)? {
+        None => Ok(message),
+        Some(_) => Err(Status::invalid_argument("the request has more than one message")),
+    }
+}
+
+/// Returns one message for every update; an error is the last.
+fn encoded(version: Version, updates: Updates, is_python: bool) -> Messages {
+    let encode = move |update| match update {
+        Ok(mut update) => {
+            if is_python {
+                python::write_update(&mut update);
+            }
+            Ok(packages::encode_update(version, update))
+        }
+        Err(error) => Err(status::of_error(version, &error)),
+    };
+    updates.map(encode).boxed()
 }

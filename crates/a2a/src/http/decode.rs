@@ -23,6 +23,14 @@ pub(super) fn object<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, E
     })
 }
 
+/// Reads a message of one version and converts it to the request of 1.x that it stands for.
+pub(super) fn request<P, T>(what: &str, text: &str) -> Result<T, Error>
+where
+    P: DeserializeOwned + TryInto<T, Error = Error>,
+{
+    object::<P>(what, text)?.try_into()
+}
+
 /// It is not JSON at all.
 pub(super) fn malformed(error: &serde_json::Error) -> Error {
     Error::new(Kind::Parse, format!("the body is not JSON: {}", short(&error.to_string())))

@@ -31,7 +31,7 @@ impl Fault {
             code: kind.code(),
             grpc: kind.grpc(),
             reason: kind.reason(),
-            name: name(kind),
+            name: kind.name(),
             error,
             header: None,
         }
@@ -146,7 +146,8 @@ impl Fault {
         let mut out = Vec::with_capacity(256);
         match version {
             Version::V10 => {
-                let (code, status) = (self.status.as_u16(), self.grpc.as_str());
+                let code = self.status.as_u16();
+                let status = self.grpc.as_str();
                 write(&mut out, &Outer { error: Body { code, status, message, details: self.details() } });
             }
             Version::V03 => write(&mut out, &Old { error: self.name, code: self.code, message, data: self.free() }),
@@ -201,24 +202,5 @@ struct Free<'a> {
 fn write(out: &mut Vec<u8>, body: &impl Serialize) {
     if serde_json::to_writer(&mut *out, body).is_err() {
         out.extend_from_slice(b"{}");
-    }
-}
-
-fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::TaskNotFound | Kind::NotFound => "TaskNotFoundError",
-        Kind::TaskNotCancelable => "TaskNotCancelableError",
-        Kind::PushNotificationNotSupported => "PushNotificationNotSupportedError",
-        Kind::UnsupportedOperation | Kind::ExtensionSupportRequired | Kind::VersionNotSupported => {
-            "UnsupportedOperationError"
-        }
-        Kind::ContentTypeNotSupported => "ContentTypeNotSupportedError",
-        Kind::InvalidAgentResponse => "InvalidAgentResponseError",
-        Kind::ExtendedCardNotConfigured => "AuthenticatedExtendedCardNotConfiguredError",
-        Kind::Parse => "JSONParseError",
-        Kind::InvalidRequest => "InvalidRequestError",
-        Kind::MethodNotFound => "MethodNotFoundError",
-        Kind::InvalidParams => "InvalidParamsError",
-        Kind::Busy | Kind::Internal => "InternalError",
     }
 }

@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 
 use super::fault::Fault;
 use super::sse::Form;
-use super::{Incoming, JSON, body, cards, decode, json, reply, sse, v10};
+use super::{Incoming, JSON, body, cards, decode, json, reply, sse};
+use crate::proto::v1;
 use crate::{Answer, Binding, Error, Handler, Kind, Operation, Request, Version, v03};
 
 /// What may be done at the address.
@@ -192,36 +193,46 @@ fn operation(version: Version, method: &str) -> Result<Operation, Error> {
 }
 
 fn request(version: Version, operation: Operation, params: &str) -> Result<Request, Error> {
+    match version {
+        Version::V10 => request_of_10(operation, params),
+        Version::V03 => request_of_03(operation, params),
+    }
+}
+
+fn request_of_10(operation: Operation, params: &str) -> Result<Request, Error> {
+    fn read<P: DeserializeOwned + TryInto<T, Error = Error>, T>(params: &str) -> Result<T, Error> {
+        decode::request::<P, T>("params", params)
+    }
+    Ok(match operation {
+        Operation::Send => Request::Send(read::<v1::SendMessageRequest, _>(params)?),
+        Operation::Stream => Request::Stream(read::<v1::SendMessageRequest, _>(params)?),
+        Operation::Get => Request::Get(read::<v1::GetTaskRequest, _>(params)?),
+        Operation::List => Request::List(read::<v1::ListTasksRequest, _>(params)?),
+        Operation::Cancel => Request::Cancel(read::<v1::CancelTaskRequest, _>(params)?),
+        Operation::Subscribe => Request::Subscribe(read::<v1::SubscribeToTaskRequest, _>(params)?),
+        Operation::SetPush => Request::SetPush(read::<v1::TaskPushNotificationConfig, _>(params)?),
+        Operation::GetPush => Request::GetPush(read::<v1::GetTaskPushNotificationConfigRequest, _>(params)?),
+        Operation::ListPush => Request::ListPush(read::<v1::ListTaskPushNotificationConfigsRequest, _>(params)?),
+        Operation::DeletePush => Request::DeletePush(read::<v1::DeleteTaskPushNotificationConfigRequest, _>(params)?),
+        Operation::ExtendedCard => Request::ExtendedCard(read::<v1::GetExtendedAgentCardRequest, _>(params)?),
+    })
+}
+
+fn request_of_03(operation: Operation, params: &str) -> Result<Request, Error> {
     fn read<T: DeserializeOwned>(params: &str) -> Result<T, Error> {
         decode::object("params", params)
     }
-    let request = match version {
-        Version::V10 => match operation {
-            Operation::Send => Request::Send(read::<v10::Send>(params)?.into()),
-            Operation::Stream => Request::Stream(read::<v10::Send>(params)?.into()),
-            Operation::Get => Request::Get(read::<v10::Get>(params)?.into()),
-            Operation::List => Request::List(read::<v10::List>(params)?.into()),
-            Operation::Cancel => Request::Cancel(read::<v10::Task>(params)?.into()),
-            Operation::Subscribe => Request::Subscribe(read::<v10::Task>(params)?.into()),
-            Operation::SetPush => Request::SetPush(read::<v10::Push>(params)?.into()),
-            Operation::GetPush => Request::GetPush(read::<v10::PushName>(params)?.into()),
-            Operation::ListPush => Request::ListPush(read::<v10::Pushes>(params)?.into()),
-            Operation::DeletePush => Request::DeletePush(read::<v10::PushName>(params)?.into()),
-            Operation::ExtendedCard => Request::ExtendedCard(read::<v10::Card>(params)?.into()),
-        },
-        Version::V03 => match operation {
-            Operation::Send => Request::Send(read::<v03::MessageSendParams>(params)?.try_into()?),
-            Operation::Stream => Request::Stream(read::<v03::MessageSendParams>(params)?.try_into()?),
-            Operation::Get => Request::Get(read::<v03::TaskQueryParams>(params)?.into()),
-            Operation::Cancel => Request::Cancel(read::<v03::TaskIdParams>(params)?.into()),
-            Operation::Subscribe => Request::Subscribe(read::<v03::TaskIdParams>(params)?.into()),
-            Operation::SetPush => Request::SetPush(read::<v03::TaskPushNotificationConfig>(params)?.into()),
-            Operation::GetPush => Request::GetPush(read::<v03::PushParams>(params)?.into()),
-            Operation::ListPush => Request::ListPush(read::<v03::TaskIdParams>(params)?.into()),
-            Operation::DeletePush => Request::DeletePush(read::<v03::PushParams>(params)?.try_into()?),
-            // No name of 0.3 leads to the first of them.
-            Operation::List | Operation::ExtendedCard => Request::ExtendedCard(read::<v10::Card>(params)?.into()),
-        },
-    };
-    Ok(request)
+    Ok(match operation {
+        Operation::Send => Request::Send(read::<v03::MessageSendParams>(params)?.try_into()?),
+        Operation::Stream => Request::Stream(read::<v03::MessageSendParams>(params)?.try_into()?),
+        Operation::Get => Request::Get(read::<v03::TaskQueryParams>(params)?.into()),
+        Operation::Cancel => Request::Cancel(read::<v03::TaskIdParams>(params)?.into()),
+        Operation::Subscribe => Request::Subscribe(read::<v03::TaskIdParams>(params)?.into()),
+        Operation::SetPush => Request::SetPush(read::<v03::TaskPushNotificationConfig>(params)?.into()),
+        Operation::GetPush => Request::GetPush(read::<v03::PushParams>(params)?.into()),
+        Operation::ListPush => Request::ListPush(read::<v03::TaskIdParams>(params)?.into()),
+        Operation::DeletePush => Request::DeletePush(read::<v03::PushParams>(params)?.try_into()?),
+        // No method of 0.3 leads to the first of them.
+        Operation::List | Operation::ExtendedCard => request_of_10(Operation::ExtendedCard, params)?,
+    })
 }

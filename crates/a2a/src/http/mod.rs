@@ -13,7 +13,6 @@ mod query;
 mod rest;
 mod route;
 mod sse;
-mod v10;
 
 use axum::Router;
 use axum::body::Body;

@@ -1,11 +1,10 @@
-//! What stands behind the question mark.
+//! The parameters of a request in its query string.
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use percent_encoding::percent_decode_str;
 
-use super::v10;
+use crate::proto::json;
 use crate::types::{ListTaskPushNotificationConfigsRequest, ListTasksRequest};
 use crate::{Error, types};
 
@@ -17,21 +16,17 @@ impl<'a> Query<'a> {
         Self(query)
     }
 
-    /// The value of the first that is given and not empty.
+    /// Returns the value of the first parameter of either name that is not empty. Fails if it cannot be decoded.
     fn get(&self, name: &str, snake: &str) -> Result<Option<Cow<'a, str>>, Error> {
-        for pair in self.0.unwrap_or_default().split('&') {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if value.is_empty() || (key != name && key != snake) {
-                continue;
-            }
-            let value = if value.contains('+') { Cow::Owned(value.replace('+', " ")) } else { Cow::Borrowed(value) };
-            let decoded = match value {
-                Cow::Borrowed(value) => percent_decode_str(value).decode_utf8(),
-                Cow::Owned(ref value) => {
-                    percent_decode_str(value).decode_utf8().map(|text| Cow::Owned(text.into_owned()))
+        let is_wanted = |key: &str| key == name || key == snake;
+        for pair in query::pairs(self.0.unwrap_or_default()) {
+            match pair {
+                Ok((key, value)) if is_wanted(&key) && !value.is_empty() => return Ok(Some(value)),
+                Err(error) if is_wanted(&error.parameter) => {
+                    return Err(Error::invalid(name, error.reason.to_string()));
                 }
-            };
-            return decoded.map(Some).map_err(|_| Error::invalid(name, "not UTF-8"));
+                Ok(_) | Err(_) => {}
+            }
         }
         Ok(None)
     }
@@ -60,8 +55,8 @@ impl<'a> Query<'a> {
 
     fn state(&self) -> Result<Option<types::TaskState>, Error> {
         let Some(text) = self.get("status", "status")? else { return Ok(None) };
-        let state =
-            v10::named(&text).ok_or_else(|| Error::invalid("status", "must be a state such as TASK_STATE_WORKING"))?;
+        let state = json::state_named(&text)
+            .ok_or_else(|| Error::invalid("status", "must be a state such as TASK_STATE_WORKING"))?;
         Ok(Some(state).filter(|state| *state != types::TaskState::Unspecified))
     }
 

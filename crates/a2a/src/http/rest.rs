@@ -4,18 +4,28 @@
 
 use axum::response::Response;
 use http::StatusCode;
+use serde::Deserialize;
 
 use super::fault::Fault;
 use super::query::Query;
 use super::route::Place;
 use super::sse::Form;
-use super::{Incoming, body, cards, decode, json, options, reply, sse, v10};
+use super::{Incoming, body, cards, decode, json, options, reply, sse};
+use crate::proto::v1;
 use crate::types::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest, GetTaskRequest, SubscribeToTaskRequest, TaskPushNotificationConfig,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
 };
+use crate::v03::Metadata;
 use crate::v03::rest::{self as old, python};
 use crate::{Answer, Binding, Error, Handler, Operation, Request, Version};
+
+/// The body of a request to cancel; the path names the task.
+#[derive(Default, Deserialize)]
+struct Cancel {
+    metadata: Option<Metadata>,
+}
 
 pub(super) async fn serve<H: Handler>(handler: H, place: Place, incoming: Incoming) -> Response {
     let version = incoming.call.version;
@@ -54,8 +64,8 @@ async fn answer<H: Handler>(
     let text = body::text(&bytes).map_err(fault)?;
     let query = Query::new(query.as_deref());
     let mut request = request(version, operation, place, &query, call.tenant, text).map_err(fault)?;
-    if let (true, Request::Send(sent) | Request::Stream(sent)) = (python, &mut request) {
-        python::read(&mut sent.message);
+    if python {
+        python::read_request(&mut request);
     }
     request.check().map_err(fault)?;
     drop(bytes);
@@ -77,10 +87,8 @@ fn request(
     Ok(match place {
         Place::Send | Place::Stream => {
             let mut request = match version {
-                Version::V10 => decode::object::<v10::Send>(what, text)?.into(),
-                Version::V03 => {
-                    crate::types::SendMessageRequest::try_from(decode::object::<old::SendMessageRequest>(what, text)?)?
-                }
+                Version::V10 => decode::request::<v1::SendMessageRequest, SendMessageRequest>(what, text)?,
+                Version::V03 => decode::request::<old::SendMessageRequest, SendMessageRequest>(what, text)?,
             };
             request.tenant = tenant.or(request.tenant);
             if operation == Operation::Send { Request::Send(request) } else { Request::Stream(request) }
@@ -92,14 +100,15 @@ fn request(
             Request::Get(GetTaskRequest { id, history_length, tenant })
         }
         Place::Cancel(id) => {
-            let rest: v10::Rest = if text.is_empty() { v10::Rest::default() } else { decode::object(what, text)? };
-            Request::Cancel(CancelTaskRequest { id, metadata: rest.metadata, tenant })
+            let body: Cancel = if text.is_empty() { Cancel::default() } else { decode::object(what, text)? };
+            Request::Cancel(CancelTaskRequest { id, metadata: body.metadata, tenant })
         }
         Place::Subscribe(id) => Request::Subscribe(SubscribeToTaskRequest { id, tenant }),
         Place::Pushes(task_id) if operation == Operation::SetPush => {
             let mut config = match version {
                 Version::V10 => {
-                    TaskPushNotificationConfig { task_id, ..decode::object::<v10::Push>(what, text)?.into() }
+                    let config = decode::request::<v1::TaskPushNotificationConfig, _>(what, text)?;
+                    TaskPushNotificationConfig { task_id, ..config }
                 }
                 Version::V03 => decode::object::<old::SetPush>(what, text)?.of_task(task_id)?,
             };
@@ -129,7 +138,7 @@ fn respond(version: Version, python: bool, content_type: &'static str, mut answe
         (Version::V10, Answer::Tasks(tasks)) => json(&mut out, &tasks)?,
         (Version::V10, Answer::Push(config)) => json(&mut out, &config)?,
         (Version::V10, Answer::Pushes(configs)) => json(&mut out, &configs)?,
-        (Version::V03, Answer::Sent(sent)) => json(&mut out, &old::StreamResponse::from(sent))?,
+        (Version::V03, Answer::Sent(sent)) => json(&mut out, &old::SendMessageResponse::from(sent))?,
         (Version::V03, Answer::Task(task)) => json(&mut out, &old::Task::from(task))?,
         (Version::V03, Answer::Tasks(tasks)) => json(&mut out, &old::ListTasksResponse::from(tasks))?,
         (Version::V03, Answer::Push(config)) => json(&mut out, &old::TaskPushNotificationConfig::from(config))?,

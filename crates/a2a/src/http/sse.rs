@@ -15,12 +15,13 @@ use futures::{FutureExt, Stream, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue};
 use serde::Serialize;
+use sse::Event;
 use tokio::time::{Instant, Sleep};
 
 use super::fault::Fault;
 use crate::types::StreamResponse;
 use crate::v03::{self, rest::python};
-use crate::{Error, Updates, Version};
+use crate::{Error, Kind, Updates, Version};
 
 /// After so long without a word there is a comment.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -71,8 +72,10 @@ struct Events {
     updates: Updates,
     version: Version,
     form: Form,
-    /// What is about to be sent.
+    /// Encoded events that were not sent yet.
     buffer: Vec<u8>,
+    /// The data of the event that is being written; kept for its memory.
+    data: Vec<u8>,
     ended: bool,
     patience: Duration,
     silence: Pin<Box<Sleep>>,
@@ -97,7 +100,7 @@ impl Stream for Events {
             if self.silence.as_mut().poll(context).is_pending() {
                 return Poll::Pending;
             }
-            self.buffer.extend_from_slice(b":\n\n");
+            self.buffer.extend_from_slice(sse::KEEP_ALIVE.as_bytes());
         }
         let patience = self.patience;
         self.silence.as_mut().reset(Instant::now() + patience);
@@ -108,54 +111,53 @@ impl Stream for Events {
 impl Events {
     fn new(version: Version, form: Form, updates: Updates, patience: Duration) -> Self {
         let silence = Box::pin(tokio::time::sleep(patience));
-        Self { updates, version, form, buffer: Vec::new(), ended: false, patience, silence }
+        Self { updates, version, form, buffer: Vec::new(), data: Vec::new(), ended: false, patience, silence }
     }
 
     fn write(&mut self, mut update: StreamResponse) {
-        let from = self.buffer.len();
-        self.buffer.extend_from_slice(b"data: ");
+        self.data.clear();
+        let data = &mut self.data;
         let written = match (&self.form, self.version) {
             (Form::JsonRpc { id }, version) => {
-                self.buffer.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-                self.buffer.extend_from_slice(id.as_bytes());
-                self.buffer.extend_from_slice(br#","result":"#);
+                data.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+                data.extend_from_slice(id.as_bytes());
+                data.extend_from_slice(br#","result":"#);
                 let written = match version {
-                    Version::V10 => json(&mut self.buffer, &update),
-                    Version::V03 => json(&mut self.buffer, &v03::StreamResult::from(update)),
+                    Version::V10 => json(data, &update),
+                    Version::V03 => json(data, &v03::StreamResult::from(update)),
                 };
-                self.buffer.push(b'}');
+                data.push(b'}');
                 written
             }
-            (Form::Rest { .. }, Version::V10) => json(&mut self.buffer, &update),
+            (Form::Rest { .. }, Version::V10) => json(data, &update),
             (Form::Rest { python }, Version::V03) => {
                 if *python {
                     python::write_update(&mut update);
                 }
-                json(&mut self.buffer, &v03::rest::StreamResponse::from(update))
+                json(data, &v03::rest::StreamResponse::from(update))
             }
         };
-        self.buffer.extend_from_slice(b"\n\n");
-        if let Err(error) = written {
-            self.buffer.truncate(from);
+        if let Err(error) = written.and_then(|()| encode(&mut self.buffer, "", &self.data)) {
             self.end(error);
         }
     }
 
-    /// An error is the last event.
+    /// Writes the error as the last event.
     fn end(&mut self, error: Error) {
         self.ended = true;
         let fault = Fault::new(self.version, error);
-        let body = match &self.form {
-            Form::JsonRpc { id } => fault.rpc(self.version, id),
-            Form::Rest { .. } => {
-                self.buffer.extend_from_slice(b"event: error\n");
-                fault.rest(self.version)
-            }
+        let (name, body) = match &self.form {
+            Form::JsonRpc { id } => ("", fault.rpc(self.version, id)),
+            Form::Rest { .. } => ("error", fault.rest(self.version)),
         };
-        self.buffer.extend_from_slice(b"data: ");
-        self.buffer.extend_from_slice(&body);
-        self.buffer.extend_from_slice(b"\n\n");
+        // Neither name contains a line break.
+        let _ = encode(&mut self.buffer, name, &body);
     }
+}
+
+fn encode(out: &mut Vec<u8>, name: &str, data: &[u8]) -> Result<(), Error> {
+    let event = Event { name, data, ..Event::default() };
+    event.encode(out).map_err(|error| Error::new(Kind::Internal, error.to_string()))
 }
 
 fn json(out: &mut Vec<u8>, value: &impl Serialize) -> Result<(), Error> {
@@ -169,7 +171,8 @@ mod tests {
 
     fn said(text: &str) -> Result<StreamResponse, Error> {
         let parts = vec![Part::text(text)];
-        let (message_id, role) = ("m".to_owned(), Role::Agent);
+        let message_id = "m".to_owned();
+        let role = Role::Agent;
         Ok(StreamResponse::Message(Message {
             message_id,
             context_id: None,
@@ -195,7 +198,7 @@ mod tests {
         let first = events.next().await.unwrap().unwrap();
         assert!(first.starts_with(b"data: {"), "{first:?}");
         for _ in 0..3 {
-            assert_eq!(events.next().await.unwrap().unwrap().as_ref(), b":\n\n");
+            assert_eq!(events.next().await.unwrap().unwrap().as_ref(), sse::KEEP_ALIVE.as_bytes());
         }
     }
 

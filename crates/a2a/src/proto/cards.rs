@@ -1,353 +1,194 @@
-//! Cards in `lf.a2a.v1`, and the pieces of them that both packages write alike.
+//! Cards, in both packages. For 0.3 the addresses and versions are chosen as for cards in JSON.
 
 use std::collections::HashMap;
 
-use crate::{Error, types};
+use super::convert::{Field, choice, convert, read};
+use super::{v1, v03};
+use crate::{Error, types, v03 as json};
 
-use super::shared::{
-    AgentCardSignature, AgentExtension, AgentProvider, AgentSkill, ApiKeySecurityScheme, AuthorizationCodeOAuthFlow,
-    ClientCredentialsOAuthFlow, DeviceCodeOAuthFlow, Flow, HttpAuthSecurityScheme, ImplicitOAuthFlow,
-    MutualTlsSecurityScheme, OAuth2SecurityScheme, OAuthFlows, OpenIdConnectSecurityScheme, PasswordOAuthFlow, Scheme,
-    SecurityRequirement, SecurityScheme, StringList,
-};
-use super::v1::{AgentCapabilities, AgentCard, AgentInterface};
-use super::values::{from_map, to_map};
-use super::{all, list, must, some, some_of, yes};
+/// Messages that both packages have alike.
+macro_rules! alike {
+    ($package:ident) => {
+        convert!($package::AgentProvider = AgentProvider { url, organization });
+        convert!($package::AgentExtension = AgentExtension { uri, description, required, params });
+        convert!($package::AgentCardSignature = AgentCardSignature { protected, signature, header });
+        convert!($package::ApiKeySecurityScheme = ApiKeySecurityScheme { description, location, name });
+        convert!($package::HttpAuthSecurityScheme = HttpAuthSecurityScheme { description, scheme, bearer_format });
+        convert!($package::OAuth2SecurityScheme = OAuth2SecurityScheme { description, flows, oauth2_metadata_url });
+        convert!($package::OpenIdConnectSecurityScheme = OpenIdConnectSecurityScheme {
+            description, open_id_connect_url
+        });
+        convert!($package::MutualTlsSecurityScheme = MutualTlsSecurityScheme { description });
+        choice!($package::SecurityScheme.scheme: $package::security_scheme::Scheme = SecurityScheme,
+            "is none of those there are" {
+                ApiKeySecurityScheme = ApiKey as "apiKeySecurityScheme",
+                HttpAuthSecurityScheme = HttpAuth as "httpAuthSecurityScheme",
+                Oauth2SecurityScheme = OAuth2 as "oauth2SecurityScheme",
+                OpenIdConnectSecurityScheme = OpenIdConnect as "openIdConnectSecurityScheme",
+                MtlsSecurityScheme = MutualTls as "mtlsSecurityScheme"
+            });
+        convert!($package::ClientCredentialsOAuthFlow = ClientCredentialsOAuthFlow { token_url, refresh_url, scopes });
+        convert!($package::ImplicitOAuthFlow = ImplicitOAuthFlow { authorization_url, refresh_url, scopes });
+        convert!($package::PasswordOAuthFlow = PasswordOAuthFlow { token_url, refresh_url, scopes });
+    };
+}
 
-impl From<types::AgentCard> for AgentCard {
-    fn from(card: types::AgentCard) -> Self {
+alike!(v1);
+alike!(v03);
+
+convert!(
+    v1::AgentCard = AgentCard {
+        name,
+        description,
+        supported_interfaces,
+        provider,
+        version,
+        documentation_url,
+        capabilities,
+        security_schemes,
+        security_requirements,
+        default_input_modes,
+        default_output_modes,
+        skills,
+        signatures,
+        icon_url
+    }
+);
+convert!(v1::AgentInterface = AgentInterface { url, protocol_binding, tenant, protocol_version });
+convert!(v1::AgentCapabilities = AgentCapabilities {
+    streaming, push_notifications, extensions, extended_agent_card
+} or default);
+convert!(
+    v1::AgentSkill =
+        AgentSkill { id, name, description, tags, examples, input_modes, output_modes, security_requirements }
+);
+convert!(v03::AgentSkill = AgentSkill {
+    id, name, description, tags, examples, input_modes, output_modes; security_requirements = security
+});
+
+convert!(
+    v1::AuthorizationCodeOAuthFlow =
+        AuthorizationCodeOAuthFlow { authorization_url, token_url, refresh_url, scopes, pkce_required }
+);
+convert!(v03::AuthorizationCodeOAuthFlow = AuthorizationCodeOAuthFlow {
+    authorization_url, token_url, refresh_url, scopes
+} reads { pkce_required: None });
+convert!(v1::DeviceCodeOAuthFlow = DeviceCodeOAuthFlow { device_authorization_url, token_url, refresh_url, scopes });
+choice!(v1::OAuthFlows.flow: v1::o_auth_flows::Flow = OAuthFlows, "is none of those there are" {
+    AuthorizationCode = AuthorizationCode as "authorizationCode",
+    ClientCredentials = ClientCredentials as "clientCredentials",
+    Implicit = Implicit as "implicit",
+    Password = Password as "password",
+    DeviceCode = DeviceCode as "deviceCode"
+});
+choice!(v03::OAuthFlows.flow: v03::o_auth_flows::Flow = OAuthFlows, "is none of those there are" {
+    AuthorizationCode = AuthorizationCode as "authorizationCode",
+    ClientCredentials = ClientCredentials as "clientCredentials",
+    Implicit = Implicit as "implicit",
+    Password = Password as "password"
+} without DeviceCode);
+
+/// The schemes that are needed together, each with its scopes.
+macro_rules! requirement {
+    ($package:ident::$message:ident) => {
+        impl Field<$package::$message> for HashMap<String, Vec<String>> {
+            fn write(self) -> $package::$message {
+                let schemes = self.into_iter().map(|(name, list)| (name, $package::StringList { list }));
+                $package::$message { schemes: schemes.collect() }
+            }
+
+            fn read(value: $package::$message) -> Result<Self, Error> {
+                Ok(value.schemes.into_iter().map(|(name, scopes)| (name, scopes.list)).collect())
+            }
+        }
+    };
+}
+
+requirement!(v1::SecurityRequirement);
+requirement!(v03::Security);
+
+impl From<types::AgentCard> for v03::AgentCard {
+    fn from(mut card: types::AgentCard) -> Self {
+        let has_extended = json::has_extended(&card);
+        let mut security_schemes: HashMap<_, v03::SecurityScheme> = card.security_schemes.take().write();
+        // 0.3 knows no device codes.
+        security_schemes.retain(|_, scheme| {
+            use v03::security_scheme::Scheme::Oauth2SecurityScheme as OAuth2;
+            !matches!(&scheme.scheme, Some(OAuth2(scheme)) if scheme.flows.as_ref().is_none_or(|it| it.flow.is_none()))
+        });
+        let capabilities = v03::AgentCapabilities {
+            streaming: card.capabilities.streaming.write(),
+            push_notifications: card.capabilities.push_notifications.write(),
+            extensions: card.capabilities.extensions.take().write(),
+        };
+        let skills = std::mem::take(&mut card.skills).write();
+        let card = json::AgentCard::from(card);
+        let interface = |interface: json::AgentInterface| v03::AgentInterface {
+            url: interface.url,
+            transport: interface.transport,
+        };
         Self {
             name: card.name,
             description: card.description,
-            supported_interfaces: list(card.supported_interfaces),
-            provider: card.provider.map(Into::into),
+            url: card.url,
+            provider: card.provider.write(),
             version: card.version,
-            documentation_url: card.documentation_url,
-            capabilities: Some(card.capabilities.into()),
-            security_schemes: from_schemes(card.security_schemes),
-            security_requirements: from_requirements(card.security_requirements),
+            documentation_url: card.documentation_url.write(),
+            capabilities: Some(capabilities),
+            security_schemes,
+            security: card.security.write(),
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
-            skills: list(card.skills),
-            signatures: list(card.signatures.unwrap_or_default()),
-            icon_url: card.icon_url,
+            skills,
+            supports_authenticated_extended_card: has_extended.write(),
+            preferred_transport: card.preferred_transport.write(),
+            additional_interfaces: card.additional_interfaces.into_iter().flatten().map(interface).collect(),
+            protocol_version: card.protocol_version,
+            signatures: card.signatures.write(),
+            icon_url: card.icon_url.write(),
         }
     }
 }
 
-impl TryFrom<AgentCard> for types::AgentCard {
+impl TryFrom<v03::AgentCard> for types::AgentCard {
     type Error = Error;
 
-    fn try_from(card: AgentCard) -> Result<Self, Error> {
-        Ok(Self {
+    fn try_from(card: v03::AgentCard) -> Result<Self, Error> {
+        let capabilities = card.capabilities.unwrap_or_default();
+        let interface = |interface: v03::AgentInterface| json::AgentInterface {
+            url: interface.url,
+            transport: interface.transport,
+        };
+        let converted = Self::from(json::AgentCard {
             name: card.name,
             description: card.description,
             version: card.version,
-            supported_interfaces: list(card.supported_interfaces),
-            capabilities: super::one(card.capabilities, "capabilities")?.unwrap_or_default(),
+            protocol_version: card.protocol_version,
+            url: card.url,
+            preferred_transport: Field::read(card.preferred_transport)?,
+            additional_interfaces: Some(card.additional_interfaces.into_iter().map(interface).collect()),
+            capabilities: json::AgentCapabilities {
+                streaming: Field::read(capabilities.streaming)?,
+                push_notifications: Field::read(capabilities.push_notifications)?,
+                state_transition_history: None,
+                extensions: read(capabilities.extensions, "extensions")
+                    .map_err(|error| error.inside("capabilities"))?,
+            },
             default_input_modes: card.default_input_modes,
             default_output_modes: card.default_output_modes,
-            skills: list(card.skills),
-            provider: card.provider.map(Into::into),
-            documentation_url: card.documentation_url,
-            icon_url: card.icon_url,
-            security_schemes: to_schemes(card.security_schemes)?,
-            security_requirements: to_requirements(card.security_requirements),
-            signatures: some_of(all(card.signatures, "signatures")?),
-        })
-    }
-}
-
-impl From<types::AgentInterface> for AgentInterface {
-    fn from(interface: types::AgentInterface) -> Self {
-        Self {
-            url: interface.url,
-            protocol_binding: interface.protocol_binding,
-            tenant: interface.tenant.unwrap_or_default(),
-            protocol_version: interface.protocol_version,
-        }
-    }
-}
-
-impl From<AgentInterface> for types::AgentInterface {
-    fn from(interface: AgentInterface) -> Self {
-        Self {
-            url: interface.url,
-            protocol_binding: interface.protocol_binding,
-            protocol_version: interface.protocol_version,
-            tenant: some(interface.tenant),
-        }
-    }
-}
-
-impl From<types::AgentCapabilities> for AgentCapabilities {
-    fn from(capabilities: types::AgentCapabilities) -> Self {
-        Self {
-            streaming: capabilities.streaming,
-            push_notifications: capabilities.push_notifications,
-            extensions: list(capabilities.extensions.unwrap_or_default()),
-            extended_agent_card: capabilities.extended_agent_card,
-        }
-    }
-}
-
-impl TryFrom<AgentCapabilities> for types::AgentCapabilities {
-    type Error = Error;
-
-    fn try_from(capabilities: AgentCapabilities) -> Result<Self, Error> {
+            skills: Vec::new(),
+            provider: read(card.provider, "provider")?,
+            documentation_url: Field::read(card.documentation_url)?,
+            icon_url: Field::read(card.icon_url)?,
+            security_schemes: None,
+            security: read(card.security, "security")?,
+            supports_authenticated_extended_card: Field::read(card.supports_authenticated_extended_card)?,
+            signatures: read(card.signatures, "signatures")?,
+        });
         Ok(Self {
-            streaming: capabilities.streaming,
-            push_notifications: capabilities.push_notifications,
-            extensions: some_of(all(capabilities.extensions, "extensions")?),
-            extended_agent_card: capabilities.extended_agent_card,
-        })
-    }
-}
-
-impl From<types::AgentProvider> for AgentProvider {
-    fn from(provider: types::AgentProvider) -> Self {
-        Self { url: provider.url, organization: provider.organization }
-    }
-}
-
-impl From<AgentProvider> for types::AgentProvider {
-    fn from(provider: AgentProvider) -> Self {
-        Self { organization: provider.organization, url: provider.url }
-    }
-}
-
-impl From<types::AgentExtension> for AgentExtension {
-    fn from(extension: types::AgentExtension) -> Self {
-        Self {
-            uri: extension.uri,
-            description: extension.description.unwrap_or_default(),
-            required: extension.required.unwrap_or_default(),
-            params: extension.params.map(from_map),
-        }
-    }
-}
-
-impl TryFrom<AgentExtension> for types::AgentExtension {
-    type Error = Error;
-
-    fn try_from(extension: AgentExtension) -> Result<Self, Error> {
-        Ok(Self {
-            uri: extension.uri,
-            description: some(extension.description),
-            required: yes(extension.required),
-            params: to_map(extension.params, "params")?,
-        })
-    }
-}
-
-impl From<types::AgentSkill> for AgentSkill {
-    fn from(skill: types::AgentSkill) -> Self {
-        Self {
-            id: skill.id,
-            name: skill.name,
-            description: skill.description,
-            tags: skill.tags,
-            examples: skill.examples.unwrap_or_default(),
-            input_modes: skill.input_modes.unwrap_or_default(),
-            output_modes: skill.output_modes.unwrap_or_default(),
-            security_requirements: from_requirements(skill.security_requirements),
-        }
-    }
-}
-
-impl From<AgentSkill> for types::AgentSkill {
-    fn from(skill: AgentSkill) -> Self {
-        Self {
-            id: skill.id,
-            name: skill.name,
-            description: skill.description,
-            tags: skill.tags,
-            examples: some_of(skill.examples),
-            input_modes: some_of(skill.input_modes),
-            output_modes: some_of(skill.output_modes),
-            security_requirements: to_requirements(skill.security_requirements),
-        }
-    }
-}
-
-impl From<types::AgentCardSignature> for AgentCardSignature {
-    fn from(signature: types::AgentCardSignature) -> Self {
-        Self { protected: signature.protected, signature: signature.signature, header: signature.header.map(from_map) }
-    }
-}
-
-impl TryFrom<AgentCardSignature> for types::AgentCardSignature {
-    type Error = Error;
-
-    fn try_from(signature: AgentCardSignature) -> Result<Self, Error> {
-        Ok(Self {
-            protected: signature.protected,
-            signature: signature.signature,
-            header: to_map(signature.header, "header")?,
-        })
-    }
-}
-
-pub(super) fn from_requirements(requirements: Option<Vec<types::SecurityRequirement>>) -> Vec<SecurityRequirement> {
-    let convert = |requirement: types::SecurityRequirement| {
-        let schemes = requirement.into_iter().map(|(name, list)| (name, StringList { list }));
-        SecurityRequirement { schemes: schemes.collect() }
-    };
-    requirements.unwrap_or_default().into_iter().map(convert).collect()
-}
-
-pub(super) fn to_requirements(requirements: Vec<SecurityRequirement>) -> Option<Vec<types::SecurityRequirement>> {
-    let convert = |requirement: SecurityRequirement| {
-        requirement.schemes.into_iter().map(|(name, scopes)| (name, scopes.list)).collect()
-    };
-    some_of(requirements.into_iter().map(convert).collect())
-}
-
-pub(super) fn from_schemes(schemes: Option<HashMap<String, types::SecurityScheme>>) -> HashMap<String, SecurityScheme> {
-    schemes.unwrap_or_default().into_iter().map(|(name, scheme)| (name, scheme.into())).collect()
-}
-
-pub(super) fn to_schemes(
-    schemes: HashMap<String, SecurityScheme>,
-) -> Result<Option<HashMap<String, types::SecurityScheme>>, Error> {
-    let convert = |(name, scheme): (String, SecurityScheme)| {
-        let scheme = scheme.try_into().map_err(|error: Error| error.inside(&format!("securitySchemes.{name}")))?;
-        Ok::<_, Error>((name, scheme))
-    };
-    let schemes: HashMap<_, _> = schemes.into_iter().map(convert).collect::<Result<_, _>>()?;
-    Ok(Some(schemes).filter(|schemes| !schemes.is_empty()))
-}
-
-impl From<types::SecurityScheme> for SecurityScheme {
-    fn from(scheme: types::SecurityScheme) -> Self {
-        let scheme = match scheme {
-            types::SecurityScheme::ApiKey(scheme) => Scheme::ApiKey(ApiKeySecurityScheme {
-                description: scheme.description.unwrap_or_default(),
-                location: scheme.location,
-                name: scheme.name,
-            }),
-            types::SecurityScheme::HttpAuth(scheme) => Scheme::HttpAuth(HttpAuthSecurityScheme {
-                description: scheme.description.unwrap_or_default(),
-                scheme: scheme.scheme,
-                bearer_format: scheme.bearer_format.unwrap_or_default(),
-            }),
-            types::SecurityScheme::OAuth2(scheme) => Scheme::OAuth2(OAuth2SecurityScheme {
-                description: scheme.description.unwrap_or_default(),
-                flows: Some(scheme.flows.into()),
-                oauth2_metadata_url: scheme.oauth2_metadata_url.unwrap_or_default(),
-            }),
-            types::SecurityScheme::OpenIdConnect(scheme) => Scheme::OpenIdConnect(OpenIdConnectSecurityScheme {
-                description: scheme.description.unwrap_or_default(),
-                open_id_connect_url: scheme.open_id_connect_url,
-            }),
-            types::SecurityScheme::MutualTls(scheme) => {
-                Scheme::MutualTls(MutualTlsSecurityScheme { description: scheme.description.unwrap_or_default() })
-            }
-        };
-        Self { scheme: Some(scheme) }
-    }
-}
-
-impl TryFrom<SecurityScheme> for types::SecurityScheme {
-    type Error = Error;
-
-    fn try_from(scheme: SecurityScheme) -> Result<Self, Error> {
-        Ok(match scheme.scheme.ok_or_else(|| Error::invalid("scheme", "is none of those there are"))? {
-            Scheme::ApiKey(scheme) => Self::ApiKey(types::ApiKeySecurityScheme {
-                location: scheme.location,
-                name: scheme.name,
-                description: some(scheme.description),
-            }),
-            Scheme::HttpAuth(scheme) => Self::HttpAuth(types::HttpAuthSecurityScheme {
-                scheme: scheme.scheme,
-                description: some(scheme.description),
-                bearer_format: some(scheme.bearer_format),
-            }),
-            Scheme::OAuth2(scheme) => Self::OAuth2(types::OAuth2SecurityScheme {
-                flows: must(scheme.flows, "flows")?,
-                description: some(scheme.description),
-                oauth2_metadata_url: some(scheme.oauth2_metadata_url),
-            }),
-            Scheme::OpenIdConnect(scheme) => Self::OpenIdConnect(types::OpenIdConnectSecurityScheme {
-                open_id_connect_url: scheme.open_id_connect_url,
-                description: some(scheme.description),
-            }),
-            Scheme::MutualTls(scheme) => {
-                Self::MutualTls(types::MutualTlsSecurityScheme { description: some(scheme.description) })
-            }
-        })
-    }
-}
-
-impl From<types::OAuthFlows> for OAuthFlows {
-    fn from(flows: types::OAuthFlows) -> Self {
-        let flow = match flows {
-            types::OAuthFlows::AuthorizationCode(flow) => Flow::AuthorizationCode(AuthorizationCodeOAuthFlow {
-                authorization_url: flow.authorization_url,
-                token_url: flow.token_url,
-                refresh_url: flow.refresh_url.unwrap_or_default(),
-                scopes: flow.scopes,
-                pkce_required: flow.pkce_required.unwrap_or_default(),
-            }),
-            types::OAuthFlows::ClientCredentials(flow) => Flow::ClientCredentials(ClientCredentialsOAuthFlow {
-                token_url: flow.token_url,
-                refresh_url: flow.refresh_url.unwrap_or_default(),
-                scopes: flow.scopes,
-            }),
-            types::OAuthFlows::DeviceCode(flow) => Flow::DeviceCode(DeviceCodeOAuthFlow {
-                device_authorization_url: flow.device_authorization_url,
-                token_url: flow.token_url,
-                refresh_url: flow.refresh_url.unwrap_or_default(),
-                scopes: flow.scopes,
-            }),
-            types::OAuthFlows::Implicit(flow) => Flow::Implicit(ImplicitOAuthFlow {
-                authorization_url: flow.authorization_url,
-                refresh_url: flow.refresh_url.unwrap_or_default(),
-                scopes: flow.scopes,
-            }),
-            types::OAuthFlows::Password(flow) => Flow::Password(PasswordOAuthFlow {
-                token_url: flow.token_url,
-                refresh_url: flow.refresh_url.unwrap_or_default(),
-                scopes: flow.scopes,
-            }),
-        };
-        Self { flow: Some(flow) }
-    }
-}
-
-impl TryFrom<OAuthFlows> for types::OAuthFlows {
-    type Error = Error;
-
-    fn try_from(flows: OAuthFlows) -> Result<Self, Error> {
-        Ok(match flows.flow.ok_or_else(|| Error::invalid("flow", "is none of those there are"))? {
-            Flow::AuthorizationCode(flow) => Self::AuthorizationCode(types::AuthorizationCodeOAuthFlow {
-                authorization_url: flow.authorization_url,
-                token_url: flow.token_url,
-                scopes: flow.scopes,
-                refresh_url: some(flow.refresh_url),
-                pkce_required: yes(flow.pkce_required),
-            }),
-            Flow::ClientCredentials(flow) => Self::ClientCredentials(types::ClientCredentialsOAuthFlow {
-                token_url: flow.token_url,
-                scopes: flow.scopes,
-                refresh_url: some(flow.refresh_url),
-            }),
-            Flow::DeviceCode(flow) => Self::DeviceCode(types::DeviceCodeOAuthFlow {
-                device_authorization_url: flow.device_authorization_url,
-                token_url: flow.token_url,
-                scopes: flow.scopes,
-                refresh_url: some(flow.refresh_url),
-            }),
-            Flow::Implicit(flow) => Self::Implicit(types::ImplicitOAuthFlow {
-                authorization_url: flow.authorization_url,
-                scopes: flow.scopes,
-                refresh_url: some(flow.refresh_url),
-            }),
-            Flow::Password(flow) => Self::Password(types::PasswordOAuthFlow {
-                token_url: flow.token_url,
-                scopes: flow.scopes,
-                refresh_url: some(flow.refresh_url),
-            }),
+            skills: read(card.skills, "skills")?,
+            security_schemes: read(card.security_schemes, "security_schemes")?,
+            ..converted
         })
     }
 }

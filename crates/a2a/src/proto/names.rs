@@ -33,6 +33,14 @@ pub(super) fn config(name: &str, field: &str) -> Result<(String, String), Error>
     parts().ok_or_else(|| Error::invalid(field, "is not of the form tasks/ID/pushNotificationConfigs/ID"))
 }
 
+/// Returns the task and the configuration of an answer, whose ids may have any form; that of the configuration may be
+/// empty.
+pub(super) fn any_config(name: &str, field: &str) -> Result<(String, String), Error> {
+    let ids = name.strip_prefix(TASKS).and_then(|rest| rest.split_once(CONFIGS));
+    let ids = ids.and_then(|(task, id)| Some((task.to_owned(), id.strip_prefix('/')?.to_owned())));
+    ids.ok_or_else(|| Error::invalid(field, "is not of the form tasks/ID/pushNotificationConfigs/ID"))
+}
+
 fn is_id(text: &str) -> bool {
     !text.is_empty() && !text.contains('/')
 }

@@ -1,257 +1,273 @@
-//! Requests and lists in `lf.a2a.v1`.
+//! Requests and push notification configurations, in both packages. In 0.3 a task has a resource name, not an id, and 0
+//! stands for a history of any length.
 
+use super::convert::{Field, convert, message, read};
+use super::{names, v1, v03};
 use crate::{Error, types};
 
-use super::shared::TaskState;
-use super::v1::{
-    AuthenticationInfo, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
-    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, SendMessageConfiguration,
-    SendMessageRequest, SubscribeToTaskRequest, TaskPushNotificationConfig,
-};
-use super::values::{from_map, from_time, to_map, to_time};
-use super::{all, list, must, some, some_of, state, yes};
+convert!(v1::AuthenticationInfo = AuthenticationInfo { scheme, credentials });
+convert!(
+    v1::TaskPushNotificationConfig = TaskPushNotificationConfig { tenant, id, task_id, url, token, authentication }
+);
+convert!(
+    v1::ListTaskPushNotificationConfigsResponse = ListTaskPushNotificationConfigsResponse { configs, next_page_token }
+);
+convert!(
+    v1::SendMessageConfiguration = SendMessageConfiguration {
+        accepted_output_modes,
+        task_push_notification_config,
+        history_length,
+        return_immediately
+    }
+);
+convert!(v1::SendMessageRequest = SendMessageRequest { tenant, message, configuration, metadata });
+convert!(v1::GetTaskRequest = GetTaskRequest { tenant, id, history_length });
+convert!(
+    v1::ListTasksRequest = ListTasksRequest {
+        tenant,
+        context_id,
+        status,
+        page_size,
+        page_token,
+        history_length,
+        status_timestamp_after,
+        include_artifacts
+    }
+);
+convert!(v1::CancelTaskRequest = CancelTaskRequest { tenant, id, metadata });
+convert!(v1::SubscribeToTaskRequest = SubscribeToTaskRequest { tenant, id });
+convert!(v1::GetTaskPushNotificationConfigRequest = GetTaskPushNotificationConfigRequest { tenant, task_id, id });
+convert!(v1::DeleteTaskPushNotificationConfigRequest = DeleteTaskPushNotificationConfigRequest { tenant, task_id, id });
+convert!(
+    v1::ListTaskPushNotificationConfigsRequest =
+        ListTaskPushNotificationConfigsRequest { tenant, task_id, page_size, page_token }
+);
+convert!(v1::GetExtendedAgentCardRequest = GetExtendedAgentCardRequest { tenant });
 
-impl From<types::TaskPushNotificationConfig> for TaskPushNotificationConfig {
+convert!(
+    v03::ListTaskPushNotificationConfigResponse = ListTaskPushNotificationConfigsResponse { configs, next_page_token }
+);
+
+/// 1.x knows one scheme: the first, which is the preferred one.
+impl From<types::AuthenticationInfo> for v03::AuthenticationInfo {
+    fn from(info: types::AuthenticationInfo) -> Self {
+        let schemes = Some(info.scheme).filter(|scheme| !scheme.is_empty());
+        Self { schemes: schemes.into_iter().collect(), credentials: info.credentials.write() }
+    }
+}
+
+impl From<types::TaskPushNotificationConfig> for v03::PushNotificationConfig {
     fn from(config: types::TaskPushNotificationConfig) -> Self {
-        let authentication = config.authentication.map(|authentication| AuthenticationInfo {
-            scheme: authentication.scheme,
-            credentials: authentication.credentials.unwrap_or_default(),
-        });
         Self {
-            tenant: config.tenant.unwrap_or_default(),
-            id: config.id.unwrap_or_default(),
-            task_id: config.task_id,
+            id: config.id.write(),
             url: config.url,
-            token: config.token.unwrap_or_default(),
-            authentication,
+            token: config.token.write(),
+            authentication: config.authentication.map(Into::into),
         }
     }
 }
 
-impl From<TaskPushNotificationConfig> for types::TaskPushNotificationConfig {
-    fn from(config: TaskPushNotificationConfig) -> Self {
-        let authentication = config.authentication.map(|authentication| types::AuthenticationInfo {
-            scheme: authentication.scheme,
-            credentials: some(authentication.credentials),
+impl v03::PushNotificationConfig {
+    /// Returns the same for a certain task. An empty id is that of the task that is about to begin.
+    pub fn of_task(self, task_id: String) -> types::TaskPushNotificationConfig {
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        let authentication = self.authentication.map(|info| types::AuthenticationInfo {
+            scheme: info.schemes.into_iter().next().unwrap_or_default(),
+            credentials: some(info.credentials),
         });
-        Self {
-            url: config.url,
-            id: some(config.id),
-            task_id: config.task_id,
-            token: some(config.token),
-            authentication,
-            tenant: some(config.tenant),
+        types::TaskPushNotificationConfig {
+            url: self.url,
+            id: some(self.id),
+            task_id,
+            token: some(self.token),
+            // Some clients send an empty one where there is none.
+            authentication: authentication.filter(|info| !info.scheme.is_empty() || info.credentials.is_some()),
+            tenant: None,
         }
     }
 }
 
-impl From<types::SendMessageConfiguration> for SendMessageConfiguration {
-    fn from(configuration: types::SendMessageConfiguration) -> Self {
+impl From<types::TaskPushNotificationConfig> for v03::TaskPushNotificationConfig {
+    fn from(config: types::TaskPushNotificationConfig) -> Self {
+        let name = names::of_config(&config.task_id, config.id.as_deref().unwrap_or_default());
+        Self { name, push_notification_config: Some(config.into()) }
+    }
+}
+
+impl TryFrom<v03::TaskPushNotificationConfig> for types::TaskPushNotificationConfig {
+    type Error = Error;
+
+    fn try_from(config: v03::TaskPushNotificationConfig) -> Result<Self, Error> {
+        let content = config.push_notification_config.unwrap_or_default();
+        let (task, id) = names::any_config(&config.name, "name")?;
+        let content = content.of_task(task);
+        let id = content.id.clone().or(Field::read(id)?);
+        Ok(Self { id, ..content })
+    }
+}
+
+message!(v03::TaskPushNotificationConfig = TaskPushNotificationConfig);
+
+impl From<types::TaskPushNotificationConfig> for v03::CreateTaskPushNotificationConfigRequest {
+    fn from(config: types::TaskPushNotificationConfig) -> Self {
         Self {
-            accepted_output_modes: configuration.accepted_output_modes.unwrap_or_default(),
-            task_push_notification_config: configuration.task_push_notification_config.map(Into::into),
-            history_length: configuration.history_length,
-            return_immediately: configuration.return_immediately.unwrap_or_default(),
+            parent: names::of_task(&config.task_id),
+            config_id: config.id.clone().unwrap_or_default(),
+            config: Some(config.into()),
         }
     }
 }
 
-impl From<SendMessageConfiguration> for types::SendMessageConfiguration {
-    fn from(configuration: SendMessageConfiguration) -> Self {
-        Self {
-            accepted_output_modes: some_of(configuration.accepted_output_modes),
-            task_push_notification_config: configuration.task_push_notification_config.map(Into::into),
-            history_length: configuration.history_length,
-            return_immediately: yes(configuration.return_immediately),
+impl TryFrom<v03::CreateTaskPushNotificationConfigRequest> for types::TaskPushNotificationConfig {
+    type Error = Error;
+
+    /// The name of the new configuration is ignored: clients write anything there.
+    fn try_from(request: v03::CreateTaskPushNotificationConfigRequest) -> Result<Self, Error> {
+        let task = names::parent(&request.parent, "parent")?;
+        let config = request.config.and_then(|config| config.push_notification_config);
+        let config = config.ok_or_else(|| Error::invalid("config.pushNotificationConfig", "missing"))?.of_task(task);
+        match (&config.id, Field::read(request.config_id)?) {
+            (Some(id), Some(other)) if *id != other => {
+                Err(Error::invalid("configId", "is another one than that of the configuration"))
+            }
+            (None, id) => Ok(Self { id, ..config }),
+            _ => Ok(config),
         }
     }
 }
 
-impl From<types::SendMessageRequest> for SendMessageRequest {
+impl From<types::SendMessageRequest> for v03::SendMessageRequest {
+    /// Without a configuration some servers would not wait for the end, as a request of 1.x does.
     fn from(request: types::SendMessageRequest) -> Self {
+        let waits = v03::SendMessageConfiguration { blocking: true, ..Default::default() };
+        let configuration = request.configuration.map(|configuration| v03::SendMessageConfiguration {
+            accepted_output_modes: configuration.accepted_output_modes.write(),
+            push_notification: configuration.task_push_notification_config.map(Into::into),
+            history_length: configuration.history_length.write(),
+            blocking: !configuration.return_immediately.unwrap_or_default(),
+        });
         Self {
-            tenant: request.tenant.unwrap_or_default(),
-            message: Some(request.message.into()),
-            configuration: request.configuration.map(Into::into),
-            metadata: request.metadata.map(from_map),
+            request: request.message.write(),
+            configuration: Some(configuration.unwrap_or(waits)),
+            metadata: request.metadata.write(),
         }
     }
 }
 
-impl TryFrom<SendMessageRequest> for types::SendMessageRequest {
+impl TryFrom<v03::SendMessageRequest> for types::SendMessageRequest {
     type Error = Error;
 
-    fn try_from(request: SendMessageRequest) -> Result<Self, Error> {
+    fn try_from(request: v03::SendMessageRequest) -> Result<Self, Error> {
+        let configuration = |configuration: v03::SendMessageConfiguration| {
+            Ok::<_, Error>(types::SendMessageConfiguration {
+                accepted_output_modes: Field::read(configuration.accepted_output_modes)?,
+                task_push_notification_config: configuration.push_notification.map(|push| push.of_task(String::new())),
+                history_length: Field::read(configuration.history_length)?,
+                return_immediately: Field::read(!configuration.blocking)?,
+            })
+        };
         Ok(Self {
-            message: must(request.message, "message")?,
-            configuration: request.configuration.map(Into::into),
-            metadata: to_map(request.metadata, "metadata")?,
-            tenant: some(request.tenant),
+            message: read(request.request, "message")?,
+            configuration: request.configuration.map(configuration).transpose()?,
+            metadata: read(request.metadata, "metadata")?,
+            tenant: None,
         })
     }
 }
 
-impl From<types::GetTaskRequest> for GetTaskRequest {
+impl From<types::GetTaskRequest> for v03::GetTaskRequest {
     fn from(request: types::GetTaskRequest) -> Self {
-        Self { tenant: request.tenant.unwrap_or_default(), id: request.id, history_length: request.history_length }
+        Self { name: names::of_task(&request.id), history_length: request.history_length.write() }
     }
 }
 
-impl From<GetTaskRequest> for types::GetTaskRequest {
-    fn from(request: GetTaskRequest) -> Self {
-        Self { id: request.id, history_length: request.history_length, tenant: some(request.tenant) }
+impl TryFrom<v03::GetTaskRequest> for types::GetTaskRequest {
+    type Error = Error;
+
+    fn try_from(request: v03::GetTaskRequest) -> Result<Self, Error> {
+        let id = names::task(&request.name, "name")?;
+        Ok(Self { id, history_length: Field::read(request.history_length)?, tenant: None })
     }
 }
 
-impl From<types::ListTasksRequest> for ListTasksRequest {
-    fn from(request: types::ListTasksRequest) -> Self {
-        Self {
-            tenant: request.tenant.unwrap_or_default(),
-            context_id: request.context_id.unwrap_or_default(),
-            status: TaskState::from(request.status.unwrap_or_default()).into(),
-            page_size: request.page_size,
-            page_token: request.page_token.unwrap_or_default(),
-            history_length: request.history_length,
-            status_timestamp_after: request.status_timestamp_after.and_then(from_time),
-            include_artifacts: request.include_artifacts,
+/// Requests that name a task and nothing else.
+macro_rules! of_task {
+    ($theirs:ident = $ours:ident { $($extra:ident: $value:expr),* }) => {
+        impl From<types::$ours> for v03::$theirs {
+            fn from(request: types::$ours) -> Self {
+                Self { name: names::of_task(&request.id) }
+            }
         }
-    }
-}
 
-impl TryFrom<ListTasksRequest> for types::ListTasksRequest {
-    type Error = Error;
+        impl TryFrom<v03::$theirs> for types::$ours {
+            type Error = Error;
 
-    fn try_from(request: ListTasksRequest) -> Result<Self, Error> {
-        Ok(Self {
-            context_id: some(request.context_id),
-            status: Some(state(request.status, "status")?).filter(|state| *state != types::TaskState::Unspecified),
-            page_size: request.page_size,
-            page_token: some(request.page_token),
-            history_length: request.history_length,
-            status_timestamp_after: to_time(request.status_timestamp_after, "statusTimestampAfter")?,
-            include_artifacts: request.include_artifacts,
-            tenant: some(request.tenant),
-        })
-    }
-}
-
-impl From<types::ListTasksResponse> for ListTasksResponse {
-    fn from(response: types::ListTasksResponse) -> Self {
-        Self {
-            tasks: list(response.tasks),
-            next_page_token: response.next_page_token,
-            page_size: response.page_size,
-            total_size: response.total_size,
+            fn try_from(request: v03::$theirs) -> Result<Self, Error> {
+                Ok(Self { id: names::task(&request.name, "name")?, $($extra: $value),* })
+            }
         }
-    }
+    };
 }
 
-impl TryFrom<ListTasksResponse> for types::ListTasksResponse {
-    type Error = Error;
+of_task!(CancelTaskRequest = CancelTaskRequest { metadata: None, tenant: None });
+of_task!(TaskSubscriptionRequest = SubscribeToTaskRequest { tenant: None });
 
-    fn try_from(response: ListTasksResponse) -> Result<Self, Error> {
-        Ok(Self {
-            tasks: all(response.tasks, "tasks")?,
-            next_page_token: response.next_page_token,
-            page_size: response.page_size,
-            total_size: response.total_size,
-        })
-    }
+/// Requests that name a push notification configuration and nothing else.
+macro_rules! of_config {
+    ($name:ident) => {
+        impl From<types::$name> for v03::$name {
+            fn from(request: types::$name) -> Self {
+                Self { name: names::of_config(&request.task_id, &request.id) }
+            }
+        }
+
+        impl TryFrom<v03::$name> for types::$name {
+            type Error = Error;
+
+            fn try_from(request: v03::$name) -> Result<Self, Error> {
+                let (task_id, id) = names::config(&request.name, "name")?;
+                Ok(Self { task_id, id, tenant: None })
+            }
+        }
+    };
 }
 
-impl From<types::CancelTaskRequest> for CancelTaskRequest {
-    fn from(request: types::CancelTaskRequest) -> Self {
-        Self { tenant: request.tenant.unwrap_or_default(), id: request.id, metadata: request.metadata.map(from_map) }
-    }
-}
+of_config!(GetTaskPushNotificationConfigRequest);
+of_config!(DeleteTaskPushNotificationConfigRequest);
 
-impl TryFrom<CancelTaskRequest> for types::CancelTaskRequest {
-    type Error = Error;
-
-    fn try_from(request: CancelTaskRequest) -> Result<Self, Error> {
-        Ok(Self { id: request.id, metadata: to_map(request.metadata, "metadata")?, tenant: some(request.tenant) })
-    }
-}
-
-impl From<types::SubscribeToTaskRequest> for SubscribeToTaskRequest {
-    fn from(request: types::SubscribeToTaskRequest) -> Self {
-        Self { tenant: request.tenant.unwrap_or_default(), id: request.id }
-    }
-}
-
-impl From<SubscribeToTaskRequest> for types::SubscribeToTaskRequest {
-    fn from(request: SubscribeToTaskRequest) -> Self {
-        Self { id: request.id, tenant: some(request.tenant) }
-    }
-}
-
-impl From<types::GetTaskPushNotificationConfigRequest> for GetTaskPushNotificationConfigRequest {
-    fn from(request: types::GetTaskPushNotificationConfigRequest) -> Self {
-        Self { tenant: request.tenant.unwrap_or_default(), task_id: request.task_id, id: request.id }
-    }
-}
-
-impl From<GetTaskPushNotificationConfigRequest> for types::GetTaskPushNotificationConfigRequest {
-    fn from(request: GetTaskPushNotificationConfigRequest) -> Self {
-        Self { task_id: request.task_id, id: request.id, tenant: some(request.tenant) }
-    }
-}
-
-impl From<types::DeleteTaskPushNotificationConfigRequest> for DeleteTaskPushNotificationConfigRequest {
-    fn from(request: types::DeleteTaskPushNotificationConfigRequest) -> Self {
-        Self { tenant: request.tenant.unwrap_or_default(), task_id: request.task_id, id: request.id }
-    }
-}
-
-impl From<DeleteTaskPushNotificationConfigRequest> for types::DeleteTaskPushNotificationConfigRequest {
-    fn from(request: DeleteTaskPushNotificationConfigRequest) -> Self {
-        Self { task_id: request.task_id, id: request.id, tenant: some(request.tenant) }
-    }
-}
-
-impl From<types::ListTaskPushNotificationConfigsRequest> for ListTaskPushNotificationConfigsRequest {
+impl From<types::ListTaskPushNotificationConfigsRequest> for v03::ListTaskPushNotificationConfigRequest {
     fn from(request: types::ListTaskPushNotificationConfigsRequest) -> Self {
         Self {
-            task_id: request.task_id,
-            page_size: request.page_size.unwrap_or_default(),
-            page_token: request.page_token.unwrap_or_default(),
-            tenant: request.tenant.unwrap_or_default(),
+            parent: names::of_task(&request.task_id),
+            page_size: request.page_size.write(),
+            page_token: request.page_token.write(),
         }
     }
 }
 
-impl From<ListTaskPushNotificationConfigsRequest> for types::ListTaskPushNotificationConfigsRequest {
-    fn from(request: ListTaskPushNotificationConfigsRequest) -> Self {
-        Self {
-            task_id: request.task_id,
-            page_size: Some(request.page_size).filter(|size| *size != 0),
-            page_token: some(request.page_token),
-            tenant: some(request.tenant),
-        }
+impl TryFrom<v03::ListTaskPushNotificationConfigRequest> for types::ListTaskPushNotificationConfigsRequest {
+    type Error = Error;
+
+    fn try_from(request: v03::ListTaskPushNotificationConfigRequest) -> Result<Self, Error> {
+        Ok(Self {
+            task_id: names::parent(&request.parent, "parent")?,
+            page_size: Field::read(request.page_size)?,
+            page_token: Field::read(request.page_token)?,
+            tenant: None,
+        })
     }
 }
 
-impl From<types::ListTaskPushNotificationConfigsResponse> for ListTaskPushNotificationConfigsResponse {
-    fn from(response: types::ListTaskPushNotificationConfigsResponse) -> Self {
-        Self { configs: list(response.configs), next_page_token: response.next_page_token.unwrap_or_default() }
+impl From<types::GetExtendedAgentCardRequest> for v03::GetAgentCardRequest {
+    fn from(_: types::GetExtendedAgentCardRequest) -> Self {
+        Self {}
     }
 }
 
-impl From<ListTaskPushNotificationConfigsResponse> for types::ListTaskPushNotificationConfigsResponse {
-    fn from(response: ListTaskPushNotificationConfigsResponse) -> Self {
-        Self { configs: list(response.configs), next_page_token: some(response.next_page_token) }
-    }
-}
+impl TryFrom<v03::GetAgentCardRequest> for types::GetExtendedAgentCardRequest {
+    type Error = Error;
 
-impl From<types::GetExtendedAgentCardRequest> for GetExtendedAgentCardRequest {
-    fn from(request: types::GetExtendedAgentCardRequest) -> Self {
-        Self { tenant: request.tenant.unwrap_or_default() }
-    }
-}
-
-impl From<GetExtendedAgentCardRequest> for types::GetExtendedAgentCardRequest {
-    fn from(request: GetExtendedAgentCardRequest) -> Self {
-        Self { tenant: some(request.tenant) }
+    fn try_from(_: v03::GetAgentCardRequest) -> Result<Self, Error> {
+        Ok(Self { tenant: None })
     }
 }

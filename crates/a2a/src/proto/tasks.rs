@@ -1,259 +1,146 @@
-//! Tasks, messages and what happens to them, in `lf.a2a.v1`.
+//! Tasks, messages, artifacts and the updates of a stream, in both packages. 0.3 cannot express everything: the media type
+//! and the name of a text are lost, and so are the tasks that a message refers to.
 
-use crate::{Error, types};
+use super::convert::{Field, choice, convert, message};
+use super::{v1, v03};
+use crate::{Error, types, v03 as json};
 
-use super::shared::{Role, TaskState};
-use super::v1::{
-    Artifact, Content, Message, Part, SendMessageResponse, Sent, StreamResponse, Task, TaskArtifactUpdateEvent,
-    TaskStatus, TaskStatusUpdateEvent, Update,
-};
-use super::values::{from_json, from_map, from_time, to_json, to_map, to_time};
-use super::{all, list, must, one, role, some, some_of, state, yes};
+convert!(
+    v1::Message = Message { message_id, context_id, task_id, role, parts, metadata, extensions, reference_task_ids }
+);
+convert!(v03::Message = Message { message_id, context_id, task_id, role, metadata, extensions; parts = content }
+    reads { reference_task_ids: None });
 
-impl From<types::Part> for Part {
+convert!(v1::Artifact = Artifact { artifact_id, name, description, parts, metadata, extensions });
+convert!(v03::Artifact = Artifact { artifact_id, name, description, parts, metadata, extensions });
+
+convert!(v1::TaskStatus = TaskStatus { state, message, timestamp });
+convert!(v03::TaskStatus = TaskStatus { state, timestamp; message = update });
+
+convert!(v1::Task = Task { id, context_id, status, artifacts, history, metadata });
+convert!(v03::Task = Task { id, context_id, status, artifacts, history, metadata });
+
+convert!(v1::TaskStatusUpdateEvent = TaskStatusUpdateEvent { task_id, context_id, status, metadata });
+convert!(v03::TaskStatusUpdateEvent = TaskStatusUpdateEvent { task_id, context_id, status, metadata }
+    writes |event| { r#final: json::ends_stream(&event.status.state) });
+
+convert!(
+    v1::TaskArtifactUpdateEvent =
+        TaskArtifactUpdateEvent { task_id, context_id, artifact, append, last_chunk, metadata }
+);
+convert!(
+    v03::TaskArtifactUpdateEvent =
+        TaskArtifactUpdateEvent { task_id, context_id, artifact, append, last_chunk, metadata }
+);
+
+convert!(v1::ListTasksResponse = ListTasksResponse { tasks, next_page_token, page_size, total_size });
+
+choice!(v1::SendMessageResponse.payload: v1::send_message_response::Payload = SendMessageResponse,
+    "is neither a task nor a message" { Task = Task as "task", Message = Message as "message" });
+choice!(v03::SendMessageResponse.payload: v03::send_message_response::Payload = SendMessageResponse,
+    "is neither a task nor a message" { Task = Task as "task", Msg = Message as "message" });
+choice!(v1::StreamResponse.payload: v1::stream_response::Payload = StreamResponse, "is none of those there are" {
+    Task = Task as "task", Message = Message as "message",
+    StatusUpdate = StatusUpdate as "statusUpdate", ArtifactUpdate = ArtifactUpdate as "artifactUpdate"
+});
+choice!(v03::StreamResponse.payload: v03::stream_response::Payload = StreamResponse, "is none of those there are" {
+    Task = Task as "task", Msg = Message as "message",
+    StatusUpdate = StatusUpdate as "statusUpdate", ArtifactUpdate = ArtifactUpdate as "artifactUpdate"
+});
+
+impl From<types::Part> for v1::Part {
     fn from(part: types::Part) -> Self {
+        use v1::part::Content;
         let content = match part.content {
             types::PartContent::Text(text) => Content::Text(text),
             types::PartContent::Raw(bytes) => Content::Raw(bytes),
             types::PartContent::Url(url) => Content::Url(url),
-            types::PartContent::Data(data) => Content::Data(from_json(data)),
+            types::PartContent::Data(data) => Content::Data(data.write()),
         };
         Self {
             content: Some(content),
-            metadata: part.metadata.map(from_map),
-            filename: part.filename.unwrap_or_default(),
-            media_type: part.media_type.unwrap_or_default(),
+            metadata: part.metadata.write(),
+            filename: part.filename.write(),
+            media_type: part.media_type.write(),
         }
     }
 }
 
-impl TryFrom<Part> for types::Part {
+impl TryFrom<v1::Part> for types::Part {
     type Error = Error;
 
-    fn try_from(part: Part) -> Result<Self, Error> {
-        let content =
-            match part.content.ok_or_else(|| Error::invalid("content", "has neither text, raw, url nor data"))? {
-                Content::Text(text) => types::PartContent::Text(text),
-                Content::Raw(bytes) => types::PartContent::Raw(bytes),
-                Content::Url(url) => types::PartContent::Url(url),
-                Content::Data(data) => types::PartContent::Data(to_json(data, "data")?),
-            };
+    fn try_from(part: v1::Part) -> Result<Self, Error> {
+        use v1::part::Content;
+        let missing = || Error::invalid("content", "has neither text, raw, url nor data");
+        let content = match part.content.ok_or_else(missing)? {
+            Content::Text(text) => types::PartContent::Text(text),
+            Content::Raw(bytes) => types::PartContent::Raw(bytes),
+            Content::Url(url) => types::PartContent::Url(url),
+            Content::Data(data) => types::PartContent::Data(super::convert::read(data, "data")?),
+        };
         Ok(Self {
             content,
-            filename: some(part.filename),
-            media_type: some(part.media_type),
-            metadata: to_map(part.metadata, "metadata")?,
+            filename: Field::read(part.filename)?,
+            media_type: Field::read(part.media_type)?,
+            metadata: super::convert::read(part.metadata, "metadata")?,
         })
     }
 }
 
-impl From<types::Message> for Message {
-    fn from(message: types::Message) -> Self {
-        Self {
-            message_id: message.message_id,
-            context_id: message.context_id.unwrap_or_default(),
-            task_id: message.task_id.unwrap_or_default(),
-            role: Role::from(message.role).into(),
-            parts: list(message.parts),
-            metadata: message.metadata.map(from_map),
-            extensions: message.extensions.unwrap_or_default(),
-            reference_task_ids: message.reference_task_ids.unwrap_or_default(),
-        }
-    }
-}
+message!(v1::Part = Part);
 
-impl TryFrom<Message> for types::Message {
-    type Error = Error;
-
-    fn try_from(message: Message) -> Result<Self, Error> {
-        Ok(Self {
-            message_id: message.message_id,
-            context_id: some(message.context_id),
-            task_id: some(message.task_id),
-            role: role(message.role)?,
-            parts: all(message.parts, "parts")?,
-            metadata: to_map(message.metadata, "metadata")?,
-            extensions: some_of(message.extensions),
-            reference_task_ids: some_of(message.reference_task_ids),
-        })
-    }
-}
-
-impl From<types::Artifact> for Artifact {
-    fn from(artifact: types::Artifact) -> Self {
-        Self {
-            artifact_id: artifact.artifact_id,
-            name: artifact.name.unwrap_or_default(),
-            description: artifact.description.unwrap_or_default(),
-            parts: list(artifact.parts),
-            metadata: artifact.metadata.map(from_map),
-            extensions: artifact.extensions.unwrap_or_default(),
-        }
-    }
-}
-
-impl TryFrom<Artifact> for types::Artifact {
-    type Error = Error;
-
-    fn try_from(artifact: Artifact) -> Result<Self, Error> {
-        Ok(Self {
-            artifact_id: artifact.artifact_id,
-            name: some(artifact.name),
-            description: some(artifact.description),
-            parts: all(artifact.parts, "parts")?,
-            metadata: to_map(artifact.metadata, "metadata")?,
-            extensions: some_of(artifact.extensions),
-        })
-    }
-}
-
-impl From<types::TaskStatus> for TaskStatus {
-    fn from(status: types::TaskStatus) -> Self {
-        Self {
-            state: TaskState::from(status.state).into(),
-            message: status.message.map(Message::from),
-            timestamp: status.timestamp.and_then(from_time),
-        }
-    }
-}
-
-impl TryFrom<TaskStatus> for types::TaskStatus {
-    type Error = Error;
-
-    fn try_from(status: TaskStatus) -> Result<Self, Error> {
-        Ok(Self {
-            state: state(status.state, "state")?,
-            message: one(status.message, "message")?,
-            timestamp: to_time(status.timestamp, "timestamp")?,
-        })
-    }
-}
-
-impl From<types::Task> for Task {
-    fn from(task: types::Task) -> Self {
-        Self {
-            id: task.id,
-            context_id: task.context_id,
-            status: Some(task.status.into()),
-            artifacts: list(task.artifacts.unwrap_or_default()),
-            history: list(task.history.unwrap_or_default()),
-            metadata: task.metadata.map(from_map),
-        }
-    }
-}
-
-impl TryFrom<Task> for types::Task {
-    type Error = Error;
-
-    fn try_from(task: Task) -> Result<Self, Error> {
-        Ok(Self {
-            id: task.id,
-            context_id: task.context_id,
-            status: must(task.status, "status")?,
-            artifacts: some_of(all(task.artifacts, "artifacts")?),
-            history: some_of(all(task.history, "history")?),
-            metadata: to_map(task.metadata, "metadata")?,
-        })
-    }
-}
-
-impl From<types::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
-    fn from(event: types::TaskStatusUpdateEvent) -> Self {
-        Self {
-            task_id: event.task_id,
-            context_id: event.context_id,
-            status: Some(event.status.into()),
-            metadata: event.metadata.map(from_map),
-        }
-    }
-}
-
-impl TryFrom<TaskStatusUpdateEvent> for types::TaskStatusUpdateEvent {
-    type Error = Error;
-
-    fn try_from(event: TaskStatusUpdateEvent) -> Result<Self, Error> {
-        Ok(Self {
-            task_id: event.task_id,
-            context_id: event.context_id,
-            status: must(event.status, "status")?,
-            metadata: to_map(event.metadata, "metadata")?,
-        })
-    }
-}
-
-impl From<types::TaskArtifactUpdateEvent> for TaskArtifactUpdateEvent {
-    fn from(event: types::TaskArtifactUpdateEvent) -> Self {
-        Self {
-            task_id: event.task_id,
-            context_id: event.context_id,
-            artifact: Some(event.artifact.into()),
-            append: event.append.unwrap_or_default(),
-            last_chunk: event.last_chunk.unwrap_or_default(),
-            metadata: event.metadata.map(from_map),
-        }
-    }
-}
-
-impl TryFrom<TaskArtifactUpdateEvent> for types::TaskArtifactUpdateEvent {
-    type Error = Error;
-
-    fn try_from(event: TaskArtifactUpdateEvent) -> Result<Self, Error> {
-        Ok(Self {
-            task_id: event.task_id,
-            context_id: event.context_id,
-            artifact: must(event.artifact, "artifact")?,
-            append: yes(event.append),
-            last_chunk: yes(event.last_chunk),
-            metadata: to_map(event.metadata, "metadata")?,
-        })
-    }
-}
-
-impl From<types::StreamResponse> for StreamResponse {
-    fn from(update: types::StreamResponse) -> Self {
-        let payload = match update {
-            types::StreamResponse::Task(task) => Update::Task(task.into()),
-            types::StreamResponse::Message(message) => Update::Message(message.into()),
-            types::StreamResponse::StatusUpdate(event) => Update::Status(event.into()),
-            types::StreamResponse::ArtifactUpdate(event) => Update::Artifact(event.into()),
-        };
-        Self { payload: Some(payload) }
-    }
-}
-
-impl TryFrom<StreamResponse> for types::StreamResponse {
-    type Error = Error;
-
-    fn try_from(update: StreamResponse) -> Result<Self, Error> {
-        let within = |field: &'static str| move |error: Error| error.inside(field);
-        Ok(match update.payload.ok_or_else(|| Error::invalid("payload", "is none of those there are"))? {
-            Update::Task(task) => Self::Task(task.try_into().map_err(within("task"))?),
-            Update::Message(message) => Self::Message(message.try_into().map_err(within("message"))?),
-            Update::Status(event) => Self::StatusUpdate(event.try_into().map_err(within("statusUpdate"))?),
-            Update::Artifact(event) => Self::ArtifactUpdate(event.try_into().map_err(within("artifactUpdate"))?),
-        })
-    }
-}
-
-impl From<types::SendMessageResponse> for SendMessageResponse {
-    fn from(sent: types::SendMessageResponse) -> Self {
-        let payload = match sent {
-            types::SendMessageResponse::Task(task) => Sent::Task(task.into()),
-            types::SendMessageResponse::Message(message) => Sent::Message(message.into()),
-        };
-        Self { payload: Some(payload) }
-    }
-}
-
-impl TryFrom<SendMessageResponse> for types::SendMessageResponse {
-    type Error = Error;
-
-    fn try_from(sent: SendMessageResponse) -> Result<Self, Error> {
-        Ok(match sent.payload.ok_or_else(|| Error::invalid("payload", "is neither a task nor a message"))? {
-            Sent::Task(task) => Self::Task(task.try_into().map_err(|error: Error| error.inside("task"))?),
-            Sent::Message(message) => {
-                Self::Message(message.try_into().map_err(|error: Error| error.inside("message"))?)
+impl From<types::Part> for v03::Part {
+    /// The parts of 0.3 are the same in all of its bindings.
+    fn from(part: types::Part) -> Self {
+        use v03::file_part::File;
+        use v03::part::Part as Content;
+        let (content, metadata) = match json::Part::from(part) {
+            json::Part::Text(part) => (Content::Text(part.text), part.metadata),
+            json::Part::Data(part) => (Content::Data(v03::DataPart { data: Some(part.data.into()) }), part.metadata),
+            json::Part::File(json::FilePart { file, metadata }) => {
+                let content = match file.bytes {
+                    Some(bytes) => Some(File::FileWithBytes(bytes)),
+                    None => file.uri.map(File::FileWithUri),
+                };
+                let mime_type = file.mime_type.write();
+                let name = file.name.write();
+                (Content::File(v03::FilePart { file: content, mime_type, name }), metadata)
             }
-        })
+        };
+        Self { part: Some(content), metadata: metadata.write() }
     }
 }
+
+impl TryFrom<v03::Part> for types::Part {
+    type Error = Error;
+
+    fn try_from(part: v03::Part) -> Result<Self, Error> {
+        use v03::file_part::File;
+        use v03::part::Part as Content;
+        let metadata = super::convert::read(part.metadata, "metadata")?;
+        let missing = || Error::invalid("content", "has neither text, file nor data");
+        let part = match part.part.ok_or_else(missing)? {
+            Content::Text(text) => json::Part::Text(json::TextPart { text, metadata }),
+            Content::Data(part) => {
+                let data = super::convert::read(part.data.unwrap_or_default(), "data")?;
+                json::Part::Data(json::DataPart { data, metadata })
+            }
+            Content::File(part) => {
+                let missing = || Error::invalid("file", "has neither uri nor bytes");
+                let mut file = json::File {
+                    mime_type: Field::read(part.mime_type)?,
+                    name: Field::read(part.name)?,
+                    ..json::File::default()
+                };
+                match part.file.ok_or_else(missing)? {
+                    File::FileWithUri(uri) => file.uri = Some(uri),
+                    File::FileWithBytes(bytes) => file.bytes = Some(bytes),
+                }
+                json::Part::File(json::FilePart { file, metadata })
+            }
+        };
+        part.try_into()
+    }
+}
+
+message!(v03::Part = Part);

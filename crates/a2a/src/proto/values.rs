@@ -1,92 +1,197 @@
-//! Free-form values and times, which JSON and protobuf write differently. A number of protobuf is a float: integers
-//! beyond 2^53 lose their last digits on this way, and what is no number in JSON (`NaN`, infinity) is refused.
+//! Free-form values: JSON in memory and in JSON, `google.protobuf.Struct` and `google.protobuf.Value` in gRPC.
+//!
+//! A number of protobuf is a float: integers beyond 2^53 lose their last digits on the way through gRPC. JSON does not know
+//! NaN and infinity; a value that has one is marked when it is decoded and refused when it is converted.
 
-use std::collections::HashMap;
-
-use chrono::{DateTime, Utc};
+use bytes::{Buf, BufMut};
+use prost::encoding::{self, DecodeContext, WireType, encode_key, encode_varint, encoded_len_varint};
+use prost::{DecodeError, Message};
 use prost_types::value::Kind;
-use prost_types::{ListValue, Struct, Timestamp, Value};
-use serde_json::{Map, Number};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value as Json};
 
-use crate::Error;
-
-/// Up to here every integer is a float too.
+/// Up to here every integer is exactly a float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-/// The years 1 to 9999, in seconds since 1970: protobuf has no others.
-const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
-pub fn from_json(value: serde_json::Value) -> Value {
-    let kind = match value {
-        serde_json::Value::Null => Kind::NullValue(0),
-        serde_json::Value::Bool(value) => Kind::BoolValue(value),
-        // Without arbitrary precision every number is a float, if not exactly.
-        serde_json::Value::Number(number) => Kind::NumberValue(number.as_f64().unwrap_or_default()),
-        serde_json::Value::String(value) => Kind::StringValue(value),
-        serde_json::Value::Array(values) => {
-            Kind::ListValue(ListValue { values: values.into_iter().map(from_json).collect() })
+/// `google.protobuf.Struct`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Struct {
+    pub fields: Map<String, Json>,
+    #[serde(skip)]
+    pub has_unknown_number: bool,
+}
+
+/// `google.protobuf.Value`. Without a kind it is `null`, as the SDKs read it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Value {
+    pub json: Json,
+    #[serde(skip)]
+    pub has_unknown_number: bool,
+}
+
+impl From<Map<String, Json>> for Struct {
+    fn from(fields: Map<String, Json>) -> Self {
+        Self { fields, has_unknown_number: false }
+    }
+}
+
+impl From<Json> for Value {
+    fn from(json: Json) -> Self {
+        Self { json, has_unknown_number: false }
+    }
+}
+
+impl Message for Struct {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        encode_object(&self.fields, buf);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        let mut read = prost_types::Struct::default();
+        read.merge_field(tag, wire_type, buf, ctx)?;
+        for (name, value) in read.fields {
+            self.fields.insert(name, to_json(value, &mut self.has_unknown_number));
         }
-        serde_json::Value::Object(fields) => Kind::StructValue(from_object(fields)),
-    };
-    Value { kind: Some(kind) }
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        object_len(&self.fields)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
 }
 
-pub fn from_object(fields: Map<String, serde_json::Value>) -> Struct {
-    Struct { fields: fields.into_iter().map(|(name, value)| (name, from_json(value))).collect() }
+impl Message for Value {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        encode_value(&self.json, buf);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        let mut read = prost_types::Value::default();
+        read.merge_field(tag, wire_type, buf, ctx)?;
+        if read.kind.is_some() {
+            self.has_unknown_number = false;
+            self.json = to_json(read, &mut self.has_unknown_number);
+        }
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        value_len(&self.json)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
 }
 
-pub(super) fn from_map(fields: HashMap<String, serde_json::Value>) -> Struct {
-    Struct { fields: fields.into_iter().map(|(name, value)| (name, from_json(value))).collect() }
-}
-
-/// A value without a kind is `null`, as the SDKs read it.
-pub fn to_json(value: Value, field: &str) -> Result<serde_json::Value, Error> {
-    Ok(match value.kind {
-        None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
-        Some(Kind::BoolValue(value)) => serde_json::Value::Bool(value),
-        Some(Kind::NumberValue(value)) => serde_json::Value::Number(number(value, field)?),
-        Some(Kind::StringValue(value)) => serde_json::Value::String(value),
+fn to_json(value: prost_types::Value, has_unknown_number: &mut bool) -> Json {
+    match value.kind {
+        None | Some(Kind::NullValue(_)) => Json::Null,
+        Some(Kind::BoolValue(value)) => Json::Bool(value),
+        Some(Kind::NumberValue(value)) => number(value).map_or_else(
+            || {
+                *has_unknown_number = true;
+                Json::Null
+            },
+            Json::Number,
+        ),
+        Some(Kind::StringValue(value)) => Json::String(value),
         Some(Kind::ListValue(list)) => {
-            let values = list.values.into_iter().map(|value| to_json(value, field));
-            serde_json::Value::Array(values.collect::<Result<_, _>>()?)
+            list.values.into_iter().map(|value| to_json(value, has_unknown_number)).collect()
         }
-        Some(Kind::StructValue(fields)) => serde_json::Value::Object(to_object(fields, field)?),
-    })
+        Some(Kind::StructValue(object)) => {
+            object.fields.into_iter().map(|(name, value)| (name, to_json(value, has_unknown_number))).collect()
+        }
+    }
 }
 
-pub fn to_object(fields: Struct, field: &str) -> Result<Map<String, serde_json::Value>, Error> {
-    fields.fields.into_iter().map(|(name, value)| Ok((name, to_json(value, field)?))).collect()
-}
-
-pub(super) fn to_map(fields: Option<Struct>, field: &str) -> Result<Option<HashMap<String, serde_json::Value>>, Error> {
-    let convert = |fields: Struct| {
-        let pairs = fields.fields.into_iter();
-        pairs.map(|(name, value)| Ok((name, to_json(value, field)?))).collect::<Result<_, _>>()
-    };
-    fields.map(convert).transpose()
-}
-
-/// Whole numbers are written as such: `1`, not `1.0`.
-fn number(value: f64, field: &str) -> Result<Number, Error> {
+/// Returns a whole number as an integer: `1`, not `1.0`.
+fn number(value: f64) -> Option<Number> {
     if value.fract() == 0.0 && value.abs() < EXACT {
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
         let whole = value as i64;
-        return Ok(Number::from(whole));
+        return Some(Number::from(whole));
     }
-    Number::from_f64(value).ok_or_else(|| Error::invalid(field, "has a number that JSON does not know"))
+    Number::from_f64(value)
 }
 
-/// Nothing, where protobuf knows no such year.
-pub(super) fn from_time(time: DateTime<Utc>) -> Option<Timestamp> {
-    let seconds = Some(time.timestamp()).filter(|seconds| SECONDS.contains(seconds))?;
-    // A leap second is the end of the second before it.
-    let nanos = i32::try_from(time.timestamp_subsec_nanos()).unwrap_or(i32::MAX).min(999_999_999);
-    Some(Timestamp { seconds, nanos })
+fn encode_value(value: &Json, buf: &mut impl BufMut) {
+    match value {
+        Json::Null => encoding::int32::encode(1, &0, buf),
+        // Without arbitrary precision every number is a float, if not exactly.
+        Json::Number(number) => encoding::double::encode(2, &number.as_f64().unwrap_or_default(), buf),
+        Json::String(text) => encoding::string::encode(3, text, buf),
+        Json::Bool(flag) => encoding::bool::encode(4, flag, buf),
+        Json::Object(fields) => {
+            begin(5, object_len(fields), buf);
+            encode_object(fields, buf);
+        }
+        Json::Array(items) => {
+            begin(6, list_len(items), buf);
+            for item in items {
+                begin(1, value_len(item), buf);
+                encode_value(item, buf);
+            }
+        }
+    }
 }
 
-pub(super) fn to_time(time: Option<Timestamp>, field: &str) -> Result<Option<DateTime<Utc>>, Error> {
-    let convert = |time: Timestamp| {
-        let nanos = u32::try_from(time.nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
-        DateTime::from_timestamp(Some(time.seconds).filter(|seconds| SECONDS.contains(seconds))?, nanos)
-    };
-    time.map(|time| convert(time).ok_or_else(|| Error::invalid(field, "is no time"))).transpose()
+/// A map is a list of entries with a key and a value.
+fn encode_object(fields: &Map<String, Json>, buf: &mut impl BufMut) {
+    for (name, value) in fields {
+        begin(1, entry_len(name, value), buf);
+        encoding::string::encode(1, name, buf);
+        begin(2, value_len(value), buf);
+        encode_value(value, buf);
+    }
+}
+
+fn begin(tag: u32, length: usize, buf: &mut impl BufMut) {
+    encode_key(tag, WireType::LengthDelimited, buf);
+    encode_varint(length as u64, buf);
+}
+
+fn value_len(value: &Json) -> usize {
+    match value {
+        Json::Null | Json::Bool(_) => 2,
+        Json::Number(_) => 9,
+        Json::String(text) => delimited(text.len()),
+        Json::Object(fields) => delimited(object_len(fields)),
+        Json::Array(items) => delimited(list_len(items)),
+    }
+}
+
+fn object_len(fields: &Map<String, Json>) -> usize {
+    fields.iter().map(|(name, value)| delimited(entry_len(name, value))).sum()
+}
+
+fn entry_len(name: &str, value: &Json) -> usize {
+    delimited(name.len()) + delimited(value_len(value))
+}
+
+fn list_len(items: &[Json]) -> usize {
+    items.iter().map(|item| delimited(value_len(item))).sum()
+}
+
+/// The length of a field of `length` bytes with its key and its length. No key here is longer than a byte.
+fn delimited(length: usize) -> usize {
+    1 + encoded_len_varint(length as u64) + length
 }

@@ -19,6 +19,7 @@ pub use configs::{
 };
 pub use message::{DataPart, File, FilePart, Message, MessageTag, Part, Role, TextPart};
 pub use security::{OAuthFlows, SecurityScheme};
+pub(crate) use task::ends_stream;
 pub use task::{
     Artifact, ArtifactUpdateTag, StatusUpdateTag, StreamResult, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus,
     TaskStatusUpdateEvent, TaskTag,
@@ -39,7 +40,6 @@ macro_rules! tag {
     };
 }
 use tag;
-use task::timestamp;
 
 /// Converts every element, or says which one makes no sense.
 fn all<A, B: TryFrom<A, Error = crate::Error>>(field: &str, items: Vec<A>) -> Result<Vec<B>, crate::Error> {

@@ -1,11 +1,12 @@
 //! Tasks, how they stand, what they leave, and what is told while they run.
 
-use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono::{DateTime, Utc};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::{Message, Metadata, Part, all, into_all, tag};
+use crate::proto::json::any_time;
 use crate::{Error, types};
 
 tag!(TaskTag, "task");
@@ -33,7 +34,7 @@ pub struct TaskStatus {
     pub state: TaskState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timestamp")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "any_time")]
     pub timestamp: Option<DateTime<Utc>>,
 }
 
@@ -125,13 +126,6 @@ impl<'de> Deserialize<'de> for StreamResult {
     }
 }
 
-/// In 0.3 a time is any text. Some write no offset and mean UTC; what cannot be read is as good as not given.
-pub(super) fn timestamp<'de, D: Deserializer<'de>>(from: D) -> Result<Option<DateTime<Utc>>, D::Error> {
-    let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
-    let with_offset = DateTime::parse_from_rfc3339(&text).map(|time| time.to_utc());
-    Ok(with_offset.or_else(|_| text.parse::<NaiveDateTime>().map(|time| time.and_utc())).ok())
-}
-
 impl From<types::Task> for Task {
     fn from(task: types::Task) -> Self {
         Self {
@@ -210,11 +204,10 @@ impl From<TaskState> for types::TaskState {
     }
 }
 
-impl TaskState {
-    /// Whether a stream ends here: the task has ended, or waits for somebody.
-    pub fn ends_stream(self) -> bool {
-        !matches!(self, Self::Submitted | Self::Working | Self::Unknown)
-    }
+/// Returns whether a stream of 0.3 ends with this state: the task has ended, or waits for its caller.
+pub(crate) fn ends_stream(state: &types::TaskState) -> bool {
+    use types::TaskState::{Submitted, Unspecified, Working};
+    !matches!(state, Submitted | Working | Unspecified)
 }
 
 impl From<types::Artifact> for Artifact {
@@ -247,13 +240,12 @@ impl TryFrom<Artifact> for types::Artifact {
 
 impl From<types::TaskStatusUpdateEvent> for TaskStatusUpdateEvent {
     fn from(update: types::TaskStatusUpdateEvent) -> Self {
-        let status = TaskStatus::from(update.status);
         Self {
             kind: StatusUpdateTag::It,
             task_id: update.task_id,
             context_id: update.context_id,
-            last: status.state.ends_stream(),
-            status,
+            last: ends_stream(&update.status.state),
+            status: update.status.into(),
             metadata: update.metadata,
         }
     }

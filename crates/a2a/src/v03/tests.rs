@@ -405,7 +405,7 @@ fn a_stream_ends_where_a_task_ends_or_waits() {
         (InputRequired, true),
         (AuthRequired, true),
     ] {
-        assert_eq!(TaskState::from(state).ends_stream(), ends);
+        assert_eq!(ends_stream(&state), ends);
     }
 }
 

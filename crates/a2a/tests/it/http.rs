@@ -88,7 +88,8 @@ async fn the_type_of_an_answer_is_the_one_that_was_asked_for() {
     let double = Double::default();
     let body = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}});
     let old = json!({"message": {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "x"}]}});
-    let (plain, own) = ("application/json", "application/a2a+json");
+    let plain = "application/json";
+    let own = "application/a2a+json";
     for (version, sent, accept, expected) in [
         ("1.0", plain, "*/*", plain),
         ("1.0", "application/A2A+JSON; charset=utf-8", "*/*", own),

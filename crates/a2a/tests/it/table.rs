@@ -212,7 +212,8 @@ async fn bad_parameters_are_named() {
     let double = Double::default();
     let old = |parts: Value| json!({"message": {"messageId": "m", "role": "user", "parts": parts}});
     let new = |parts: Value| json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": parts}});
-    let (three, ten) = (Version::V03, Version::V10);
+    let three = Version::V03;
+    let ten = Version::V10;
     for (operation, version, params, field) in [
         (Send, three, json!({}), "message"),
         (Send, three, json!({"message": {"parts": "x"}}), "message.parts"),
@@ -298,7 +299,8 @@ async fn bad_parameters_are_named() {
 async fn bad_bodies_and_queries_are_named() {
     use Operation::*;
     let double = Double::default();
-    let (three, ten) = (Version::V03, Version::V10);
+    let three = Version::V03;
+    let ten = Version::V10;
     for (operation, version, method, path, body, field) in [
         (Send, three, "POST", "/message:send", Some(json!({})), "message"),
         (

@@ -106,7 +106,8 @@ async fn every_operation_is_the_same_everywhere() {
         assert_eq!(client.cancel(cancel).await.unwrap().status.state, TaskState::Canceled, "{way:?}");
 
         assert_eq!(client.set_push(push("t1", "p9")).await.unwrap(), push("t1", "p9"), "{way:?}");
-        let (task_id, id) = ("t1".to_owned(), "p2".to_owned());
+        let task_id = "t1".to_owned();
+        let id = "p2".to_owned();
         let one =
             types::GetTaskPushNotificationConfigRequest { task_id: task_id.clone(), id: id.clone(), tenant: None };
         assert_eq!(client.get_push(one).await.unwrap(), push("t1", "p2"), "{way:?}");

@@ -137,7 +137,8 @@ pub(crate) fn artifact() -> Artifact {
 
 /// What streams tell, in order.
 pub(crate) fn updates(last: TaskState) -> Vec<StreamResponse> {
-    let (task_id, context_id) = ("t1".to_owned(), "c1".to_owned());
+    let task_id = "t1".to_owned();
+    let context_id = "c1".to_owned();
     let piece = |text: &str, append: bool, last_chunk: bool| {
         StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
             task_id: task_id.clone(),

@@ -39,7 +39,9 @@ async fn outcome(response: Response<Body>) -> (u16, String) {
     let trailers = response.into_body().collect().await.unwrap().trailers().cloned().unwrap_or_default();
     let header =
         |name: &str| headers.get(name).or_else(|| trailers.get(name)).map(|value| value.to_str().unwrap().to_owned());
-    (header("grpc-status").expect("a status").parse().unwrap(), header("grpc-message").unwrap_or_default())
+    let message = header("grpc-message").unwrap_or_default();
+    let message = percent_encoding::percent_decode_str(&message).decode_utf8().unwrap().into_owned();
+    (header("grpc-status").expect("a status").parse().unwrap(), message)
 }
 
 fn framed(flag: u8, message: &[u8]) -> Vec<u8> {

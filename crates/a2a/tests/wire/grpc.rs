@@ -1,6 +1,7 @@
 //! Both services, as tonic's client sees them.
 
-use a2a::proto::{rpc, v1, v03};
+use a2a::grpc::status::to_error;
+use a2a::proto::{v1, v03};
 use a2a::types::{self, Role, StreamResponse, TaskState};
 use a2a::{Binding, Request, Version};
 use futures::TryStreamExt;
@@ -73,10 +74,12 @@ fn get(id: &str) -> v1::GetTaskRequest {
     v1::GetTaskRequest { id: id.to_owned(), ..Default::default() }
 }
 
-fn details(status: &Status) -> rpc::Status {
-    let details = rpc::Status::decode(status.details()).unwrap();
+/// The error in the details, which repeat the code and the message.
+fn detailed(status: &Status) -> a2a::Error {
+    let details = tonic_types::pb::Status::decode(status.details()).unwrap();
     assert_eq!((details.code, details.message.as_str()), (status.code() as i32, status.message()));
-    details
+    assert_eq!(details.details[0].type_url, "type.googleapis.com/google.rpc.ErrorInfo");
+    to_error(status).unwrap()
 }
 
 #[tokio::test]
@@ -87,12 +90,12 @@ async fn every_method_of_lf_a2a_v1_is_answered() {
     let sent: v1::SendMessageResponse =
         peer.call(V1, "SendMessage", v1::SendMessageRequest::from(send("go")), &[]).await.unwrap();
     let expected = task("t1", TaskState::Completed, vec![message(Role::User, "go")]);
-    assert_eq!(sent.payload, Some(v1::Sent::Task(expected.into())));
+    assert_eq!(sent.payload, Some(v1::send_message_response::Payload::Task(expected.into())));
     assert_eq!(double.last().request, Request::Send(send("go")));
     assert_eq!((double.last().binding, double.last().version), (Binding::Grpc, Version::V10));
     let sent: v1::SendMessageResponse =
         peer.call(V1, "SendMessage", v1::SendMessageRequest::from(send("message")), &[]).await.unwrap();
-    assert_eq!(sent.payload, Some(v1::Sent::Message(message(Role::Agent, "hello").into())));
+    assert_eq!(sent.payload, Some(v1::send_message_response::Payload::Message(message(Role::Agent, "hello").into())));
     let told: Vec<v1::StreamResponse> =
         peer.listen(V1, "SendStreamingMessage", v1::SendMessageRequest::from(send("go"))).await.unwrap();
     let told: Vec<StreamResponse> = told.into_iter().map(|update| update.try_into().unwrap()).collect();
@@ -145,12 +148,12 @@ async fn every_method_of_a2a_v1_is_answered() {
     let request = v03::SendMessageRequest::from(send("go"));
     let sent: v03::SendMessageResponse = peer.call(V03, "SendMessage", request.clone(), &[]).await.unwrap();
     let expected = task("t1", TaskState::Completed, vec![message(Role::User, "go")]);
-    assert_eq!(sent.payload, Some(v03::Sent::Task(expected.into())));
+    assert_eq!(sent.payload, Some(v03::send_message_response::Payload::Task(expected.into())));
     assert_eq!((double.last().binding, double.last().version), (Binding::Grpc, Version::V03));
     let told: Vec<v03::StreamResponse> = peer.listen(V03, "SendStreamingMessage", request).await.unwrap();
     let is_final: Vec<bool> = told
         .iter()
-        .map(|update| matches!(&update.payload, Some(v03::Update::Status(event)) if event.r#final))
+        .map(|update| matches!(&update.payload, Some(v03::stream_response::Payload::StatusUpdate(event)) if event.r#final))
         .collect();
     assert_eq!(is_final, [false, false, false, true]);
     let named = || "tasks/t7".to_owned();
@@ -160,7 +163,7 @@ async fn every_method_of_a2a_v1_is_answered() {
     let expected = types::GetTaskRequest { id: "t7".to_owned(), history_length: Some(3), tenant: None };
     assert_eq!(double.last().request, Request::Get(expected));
     let found: v03::Task = peer.call(V03, "CancelTask", v03::CancelTaskRequest { name: named() }, &[]).await.unwrap();
-    assert_eq!(found.status.unwrap().state(), v03::TaskState::Canceled);
+    assert_eq!(found.status.unwrap().state(), v03::TaskState::Cancelled);
     let told: Vec<v03::StreamResponse> =
         peer.listen(V03, "TaskSubscription", v03::TaskSubscriptionRequest { name: named() }).await.unwrap();
     assert_eq!(told.len(), 4);
@@ -217,7 +220,7 @@ async fn the_package_is_the_version() {
     for wrong in ["0.3", "2.0", "x"] {
         let status = peer.call::<_, v1::Task>(V1, "GetTask", get("t1"), &[("a2a-version", wrong)]).await.unwrap_err();
         assert_eq!(status.code(), Code::FailedPrecondition);
-        assert_eq!(details(&status).error().unwrap().kind, a2a::Kind::VersionNotSupported);
+        assert_eq!(detailed(&status).kind, a2a::Kind::VersionNotSupported);
     }
     let old = v03::GetTaskRequest { name: "tasks/t1".to_owned(), history_length: 0 };
     let status = peer.call::<_, v03::Task>(V03, "GetTask", old, &[("a2a-version", "1.0")]).await.unwrap_err();
@@ -232,7 +235,7 @@ async fn errors_are_told_in_the_words_of_each_version() {
     let peer = Peer::of(&double).await;
     let status = peer.call::<_, v1::Task>(V1, "GetTask", get("missing"), &[]).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
-    let error = details(&status).error().unwrap();
+    let error = detailed(&status);
     assert_eq!((error.kind, error.metadata["taskId"].as_str()), (a2a::Kind::TaskNotFound, "missing"));
     let old = v03::GetTaskRequest { name: "tasks/missing".to_owned(), history_length: 0 };
     let status = peer.call::<_, v03::Task>(V03, "GetTask", old, &[]).await.unwrap_err();
@@ -281,10 +284,10 @@ async fn what_is_missing_is_named() {
         let request = v1::SendMessageRequest { message, ..Default::default() };
         let status = peer.call::<_, v1::SendMessageResponse>(V1, "SendMessage", request, &[]).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument, "{field}");
-        assert_eq!(details(&status).error().unwrap().violations[0].0, field);
+        assert_eq!(detailed(&status).violations[0].0, field);
     }
     let status = peer.call::<_, v1::Task>(V1, "GetTask", get(""), &[]).await.unwrap_err();
-    assert_eq!(details(&status).error().unwrap().violations[0].0, "id");
+    assert_eq!(detailed(&status).violations[0].0, "id");
     for name in ["", "t1", "tasks/", "tasks/a/b"] {
         let old = v03::GetTaskRequest { name: name.to_owned(), history_length: 0 };
         let status = peer.call::<_, v03::Task>(V03, "GetTask", old, &[]).await.unwrap_err();

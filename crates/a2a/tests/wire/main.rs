@@ -7,3 +7,4 @@ mod double;
 mod fuzz;
 mod grpc;
 mod hostile;
+mod services;

@@ -208,7 +208,8 @@ impl Chat<'_> {
 
     async fn stream(client: &Client, body: &Value) -> anyhow::Result<Value> {
         let mut stream = client.events("/chat/stream", body).await?;
-        let (watched, mut error_type) = (io::stderr().is_terminal(), Value::Null);
+        let watched = io::stderr().is_terminal();
+        let mut error_type = Value::Null;
         while let Some(event) = stream.next().await? {
             let data: Value = serde_json::from_str(&event.data)?;
             match event.name.as_str() {

@@ -3,22 +3,22 @@
 use std::io::Write;
 
 use anyhow::Context;
-use assistant::models::Choice;
 use model::agent::{Agent, Endpoint};
 use model::schedule::Settings;
-use scheduler::Checked;
-use serde_json::{Map, json};
-use tools::foreign::{self, Transport};
+use serde_json::{Map, Value, json};
+use store::{Location, Store};
+use tools::foreign::Transport;
 
 use crate::cli::{ConfigCommand, Global};
-use crate::config::a2a;
-use crate::config::mcp_servers::{self, KEYS, Key, Of};
-use crate::config::notify;
-use crate::config::settings::{Kind, SETTINGS, Setting};
-use crate::config::tables::Entry;
-use crate::config::{Config, Layers, Value, models, secrets, user_config_file};
+use crate::client::Client;
+use crate::config::document::{AGENTS, MCP_SERVERS, NOTIFY, SCHEDULES, Table};
+use crate::config::mcp_servers::{self, McpServer};
+use crate::config::notify::{self, ChannelEntry};
+use crate::config::section::{Key, Section};
+use crate::config::settings::SECTIONS;
+use crate::config::{Config, Document, Mistake, drafts, models, user_config_file};
 use crate::exit::{Code, Exit};
-use crate::output;
+use crate::{output, wire};
 
 pub(crate) fn run(global: &Global, command: &ConfigCommand) -> anyhow::Result<()> {
     match command {
@@ -45,208 +45,239 @@ fn init(global: &Global) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every setting with its default, as comments: the file changes nothing until a line is uncommented.
+/// Returns every setting with its default, as comments: the file changes nothing until a line is uncommented.
 pub(crate) fn template() -> String {
     let mut text = String::from("# Configuration of adjutant. Every line below shows a default or an example.\n");
-    let mut section = "";
-    for setting in SETTINGS {
-        let (of, key) = setting.name.split_once('.').unwrap_or(("", setting.name));
-        if of != section {
-            text.push_str(&format!("\n[{of}]\n"));
-            section = of;
-        }
-        text.push_str(&format!("# {}\n# {key} = {}\n", setting.about, setting.example));
-        if setting.name == "a2a.allow_private_webhooks" {
-            text.push_str(ASSISTANT);
+    let keys = |keys: &[Key], pick: &dyn Fn(&Key) -> bool| {
+        keys.iter().filter(|key| pick(key)).map(Key::template).collect::<String>()
+    };
+    for (section, settings) in SECTIONS {
+        text.push_str(&format!("\n[{section}]\n{}", keys(settings, &|_| true)));
+        if *section == "a2a" {
+            text.push_str(include_str!("../config/template/a2a.toml"));
         }
     }
     text.push_str("\n# MCP servers whose tools the assistant uses, each a program or an address.\n# [[mcp_servers]]\n");
-    for Key { name, about, example, .. } in KEYS.iter().filter(|key| key.of != Of::Url) {
-        text.push_str(&format!("# {about}\n# {name} = {example}\n"));
-    }
+    text.push_str(&keys(McpServer::KEYS, &|key| key.of != "Url"));
     text.push_str("\n# [[mcp_servers]]\n# name = \"search\"\n");
-    for Key { name, about, example, .. } in KEYS.iter().filter(|key| key.of == Of::Url) {
-        text.push_str(&format!("# {about}\n# {name} = {example}\n"));
-    }
-    text.push_str(AGENTS);
-    text.push_str(SCHEDULES);
+    text.push_str(&keys(McpServer::KEYS, &|key| key.of == "Url"));
+    text.push_str(concat!("\n", include_str!("../config/template/agents.toml")));
+    text.push_str(concat!("\n", include_str!("../config/template/schedules.toml")));
     text.push_str("\n# Where users are told of reminders and of what became of runs, besides the product itself.\n");
-    let kinds = [("team", "webhook", notify::Of::Webhook), ("desk", "command", notify::Of::Command)];
-    for (name, kind, of) in kinds.into_iter().chain([("mail", "email", notify::Of::Email)]) {
-        text.push_str(&format!("# [[notify]]\n# name = \"{name}\"\n# type = \"{kind}\"\n"));
-        // What every channel may have is said once.
-        let also = |key: &&notify::Key| {
-            key.of == notify::Of::Every && kind == "webhook" && !["name", "type"].contains(&key.name)
-        };
-        for key in notify::KEYS.iter().filter(|key| key.of == of || also(key)) {
-            text.push_str(&format!("# {}\n# {} = {}\n", key.about, key.name, key.example));
-        }
+    for (name, kind) in [("team", "Webhook"), ("desk", "Command"), ("mail", "Email")] {
+        text.push_str(&format!("# [[notify]]\n# name = \"{name}\"\n# type = \"{}\"\n", kind.to_lowercase()));
+        // The keys of every channel are explained once.
+        let of_all = |key: &Key| key.of.is_empty() && kind == "Webhook" && !["name", "type"].contains(&key.name);
+        text.push_str(&keys(ChannelEntry::KEYS, &|key| key.of == kind || of_all(key)));
         text.push('\n');
     }
     text
 }
 
-/// How the assistant is offered: more than a setting can hold.
-const ASSISTANT: &str = r#"# The rest says how the assistant is offered to other programs; `a2a` of an agent says the same of that agent.
-# enabled = true
-# transports = ["json_rpc", "http_json", "grpc"]
-# Without it, the tokens of [auth]. bearer_token, api_key, jwt or none.
-# auth = { type = "bearer_token", token = "env:A2A_TOKEN", user = "7d9f1a52-3c1e-4b7a-9d42-5f0e6f1c2b3a" }
-# A caller; server.rate_limit_per_minute where it is not given.
-# rate = { per_minute = 60, burst = 10 }
-# What is not listed is refused.
-# capabilities = { supported_content_types = ["text/plain"], max_input_size = 10000 }
-"#;
-
-/// Two of very many ways to write an agent down.
-const AGENTS: &str = r#"
-# Programs that `adjutant run` runs: `adjutant agents detect` finds those that are installed.
-# [[agents]]
-# id = "codex"
-# One that adjutant knows; `adjutant agents presets` lists them.
-# preset = "codex"
-# Where it works.
-# working_directory = "/home/me/project"
-# read-only, or read-write: then it runs alone.
-# access_type = "read-write"
-# Who may run it: ids of users, or "*". Administrators always may.
-# allow = ["*"]
-# How other programs reach it, by the Agent2Agent protocol.
-# a2a = { transports = ["json_rpc", "http_json"], rate = { per_minute = 60, burst = 10 } }
-
-# [[agents]]
-# id = "shout"
-# Any other program; {{input}} is what it is asked.
-# executable_path = "tr"
-# args = ["a-z", "A-Z"]
-# stdin, file, args or json-rpc.
-# input_pattern = "stdin"
-# stdout, file or json-rpc.
-# output_pattern = "stdout"
-# Variables; a secret only as "env:NAME" or "file:PATH".
-# envs = { LANG = "C" }
-# In seconds.
-# timeout = 1800
-"#;
-
-const SCHEDULES: &str = r#"
-# When agents are run by themselves.
-# [[schedules]]
-# name = "tidy"
-# agent_id = "codex"
-# Minute, hour, day, month, weekday. Instead of it: every, a length such as 90m, or at, a time.
-# cron_expression = "0 17 * * FRI"
-# assistant.time_zone where it is not given.
-# time_zone = "Europe/Berlin"
-# `input` is what the agent is asked; the rest are parameters of the run.
-# input_parameters = { input = "Tidy the changelog." }
-# While the last run goes on: skip, queue_one, queue_all, cancel or allow.
-# overlap = "skip"
-# Of runs whose time has passed while adjutant was not there: none, once or all are made up for,
-# missed = "once"
-# if they are no later than this.
-# missed_window = "1d"
-# Put each run off by up to so long.
-# jitter = "5m"
-# Failures in a row after which it is paused.
-# pause_after_failures = 3
-"#;
-
 fn check(global: &Global) -> anyhow::Result<()> {
-    match Config::load(global, None) {
-        Ok(config) if global.json => output::say(&json!({"valid": true, "file": config.layers.file}).to_string()),
-        Ok(config) => match &config.layers.file {
-            Some(file) => output::say(&format!("{} is valid", file.display())),
-            None => output::say("no configuration file; the defaults are valid"),
-        },
-        Err(mistakes) => {
-            if global.json {
-                let list: Vec<_> = mistakes
-                    .iter()
-                    .map(|mistake| json!({"origin": mistake.origin.to_string(), "message": mistake.message}))
-                    .collect();
-                output::say(&json!({"valid": false, "errors": list}).to_string())?;
-            } else {
-                mistakes.iter().try_for_each(|mistake| output::say(&mistake.to_string()))?;
-            }
-            Err(Exit::new(Code::Usage, format!("{} mistakes in the configuration", mistakes.len())).into())
+    let (config, mut mistakes) = Config::read(global, None, std::env::vars_os());
+    if let Some(config) = &config {
+        match wire::small_runtime()?.block_on(unknown_agents(global, config)) {
+            Ok(unknown) => mistakes.extend(unknown),
+            Err(error) => output::note(&format!("the agents of the database were not looked at: {error:#}")),
         }
+        mistakes.sort_by(|a, b| a.origin.cmp(&b.origin));
     }
+    let file = config.and_then(|config| config.document.file);
+    if mistakes.is_empty() {
+        return output::say(&match file {
+            _ if global.json => json!({"valid": true, "file": file}).to_string(),
+            Some(file) => format!("{} is valid", file.display()),
+            None => "no configuration file; the defaults are valid".to_owned(),
+        });
+    }
+    if global.json {
+        let list: Vec<_> = mistakes
+            .iter()
+            .map(|mistake| json!({"origin": mistake.origin.to_string(), "message": mistake.message}))
+            .collect();
+        output::say(&json!({"valid": false, "errors": list}).to_string())?;
+    } else {
+        mistakes.iter().try_for_each(|mistake| output::say(&mistake.to_string()))?;
+    }
+    Err(Exit::new(Code::Usage, format!("{} mistakes in the configuration", mistakes.len())).into())
+}
+
+/// Returns a mistake for each schedule whose agent is neither in the file nor in the database.
+pub(crate) async fn unknown_agents(global: &Global, config: &Config) -> anyhow::Result<Vec<Mistake>> {
+    match config.has_foreign_agents() {
+        true => Ok(config.unknown_among(&registered(global, config).await?)),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Returns the ids of the agents that were registered over the API. A server that runs is asked; else the database is read.
+async fn registered(global: &Global, config: &Config) -> anyhow::Result<Vec<String>> {
+    let location = config.location();
+    if matches!(&location, Location::Sqlite(file) if !file.exists()) {
+        return Ok(Vec::new());
+    }
+    match wire::lock(&config.data_dir).await {
+        Ok(_lock) => {
+            let store = Store::open(&location, config.settings.database.durability).await?;
+            let agents = store::agents::all(&mut store.reader().await?).await?;
+            Ok(agents.into_iter().map(|kept| kept.agent.id).collect())
+        }
+        Err(store::Error::InUse { at: Some(_), .. }) => {
+            let body = Client::connect(global).await?.get("/api/agents").await?.json()?;
+            let agents = body["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
+            Ok(agents.iter().filter_map(|agent| agent["id"].as_str()).map(str::to_owned).collect())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// One line of `config show`.
+struct Row {
+    setting: String,
+    value: String,
+    origin: String,
+    /// The same for programs, without the origin.
+    json: Value,
 }
 
 fn show(global: &Global) -> anyhow::Result<()> {
     let config = super::load(global, None)?;
+    let groups = [
+        ("models", models(&config)),
+        ("mcp_servers", servers(&config)),
+        ("notify", channels(&config)),
+        ("agents", agents(&config)),
+        ("schedules", schedules(&config)),
+    ];
+    let assistant = &config.server.a2a.assistant;
     if global.json {
-        let values: Map<_, _> = SETTINGS
-            .iter()
-            .map(|setting| {
-                let (value, origin) = shown(setting, &config.layers);
-                (setting.name.to_owned(), json!({"value": value, "origin": origin}))
-            })
+        let settings: Map<_, _> = settings(&config.document)
+            .map(|(name, value, origin)| (name, json!({"value": value, "origin": origin})))
             .collect();
-        let models: Vec<_> = (0..config.models.len()).map(|index| model(&config, index)).collect();
-        let servers: Vec<_> = config.layers.mcp_servers.iter().map(|entry| server(&config, entry)).collect();
-        let agents: Vec<_> = agents(&config).map(|(agent, origin)| agent_json(agent, &origin)).collect();
-        let schedules: Vec<_> = schedules(&config)
-            .map(|(schedule, origin)| json!({"settings": schedule.settings, "enabled": schedule.enabled, "origin": origin}))
-            .collect();
-        let all = json!({
-            "data_dir": config.data_dir, "settings": values, "models": models, "mcp_servers": servers, "agents": agents,
-            "schedules": schedules, "a2a": config.server.a2a.assistant,
-            "notify": config.layers.notify.iter().map(|entry| channel(&config, entry)).collect::<Vec<_>>(),
-        });
+        let mut all = json!({"data_dir": config.data_dir, "settings": settings, "a2a": assistant});
+        for (group, rows) in groups {
+            let with_origin = |mut row: Row| {
+                row.json["origin"] = row.origin.into();
+                row.json
+            };
+            all[group] = rows.into_iter().map(with_origin).collect();
+        }
         return output::say(&all.to_string());
     }
     let mut rows = vec![vec!["data_dir".to_owned(), config.data_dir.display().to_string(), String::new()]];
-    rows.extend(SETTINGS.iter().map(|setting| {
-        let (value, origin) = shown(setting, &config.layers);
-        vec![setting.name.to_owned(), value.map(|value| plain(&value)).unwrap_or_default(), origin]
+    rows.extend(settings(&config.document).map(|(name, value, origin)| {
+        let value = value.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        vec![name, value.unwrap_or_default(), origin]
     }));
-    for (index, (choice, source)) in config.models.iter().zip(&config.model_sources).enumerate() {
-        let mut value = choice.label();
-        if let Some(address) = models::address_of(choice) {
-            value.push_str(&format!(" at {address}, {}", key(choice, source.key.as_deref())));
-        }
-        rows.push(vec![format!("models[{}]", index + 1), value, source.origin.to_string()]);
+    for row in groups.into_iter().flat_map(|(_, rows)| rows) {
+        rows.push(vec![row.setting, row.value, row.origin]);
     }
-    for entry in &config.layers.mcp_servers {
-        let value = enabled(&config, entry).map_or_else(|| "off: enabled is false".to_owned(), mcp_servers::described);
-        rows.push(vec![format!("mcp_servers[{}]", entry.name()), value, entry.origin.to_string()]);
-    }
-    for entry in &config.layers.notify {
-        let value = channel_of(&config, entry).map_or_else(|| "off: enabled is false".to_owned(), notify::described);
-        rows.push(vec![format!("notify[{}]", entry.name()), value, entry.origin.to_string()]);
-    }
-    for (agent, origin) in agents(&config) {
-        rows.push(vec![format!("agents[{}]", agent.id), described(agent), origin]);
-    }
-    if let Some(entry) = &config.layers.a2a {
-        let value = a2a::described(&config.server.a2a.assistant);
-        rows.push(vec!["a2a (assistant)".to_owned(), value, entry.origin.to_string()]);
-    }
-    for (schedule, origin) in schedules(&config) {
-        let Settings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;
-        let when = match (cron_expression, every, at) {
-            (Some(expression), ..) => format!("{expression} in {time_zone}"),
-            (_, Some(every), _) => format!("every {every}"),
-            (.., at) => at.map(|at| format!("at {at}")).unwrap_or_default(),
-        };
-        rows.push(vec![format!("schedules[{name}]"), format!("{agent_id}, {when}"), origin]);
+    if let Some(table) = &config.document.endpoint {
+        rows.push(vec!["a2a (assistant)".to_owned(), drafts::described(assistant), table.origin.to_string()]);
     }
     output::table(&["SETTING", "VALUE", "FROM"], &rows)
 }
 
-/// The schedules of the file, each with where it stands.
-fn schedules(config: &Config) -> impl Iterator<Item = (&Checked, String)> {
-    config.schedules.iter().zip(&config.layers.schedules).map(|(schedule, entry)| (schedule, entry.origin.to_string()))
+/// Returns every setting with the value in force and its origin; of a secret only where it is kept.
+fn settings(document: &Document) -> impl Iterator<Item = (String, Option<Value>, String)> {
+    SECTIONS.iter().flat_map(move |(section, keys)| {
+        let table = document.section(section);
+        keys.iter().map(move |key| {
+            let (value, origin) = match table.fields.get(key.name) {
+                Some(value) => ((key.shown)(value), table.origin_of(key.name).to_string()),
+                None => (key.default(), "default".to_owned()),
+            };
+            (format!("{section}.{}", key.name), Some(value).filter(|value| !value.is_null()), origin)
+        })
+    })
 }
 
-/// The agents of the file, each with where it stands.
-fn agents(config: &Config) -> impl Iterator<Item = (&Agent, String)> {
-    config.agents.iter().zip(&config.layers.agents).map(|(agent, entry)| (agent, entry.origin.to_string()))
+fn models(config: &Config) -> Vec<Row> {
+    let models = config.models.choices.iter().zip(&config.models.sources).enumerate();
+    let row = |(index, (choice, source)): (usize, (&assistant::models::Choice, &models::Source))| {
+        let address = models::address_of(choice);
+        let key = match (&source.key, &choice.key) {
+            (Some(reference), _) => format!("key {reference}"),
+            (None, Some(_)) => "key set".to_owned(),
+            (None, None) => "no key".to_owned(),
+        };
+        let label = choice.label();
+        let headers: Vec<_> = choice.headers.iter().map(|(name, _)| name).collect();
+        Row {
+            setting: format!("models[{}]", index + 1),
+            value: address.map_or_else(|| label.clone(), |address| format!("{label} at {address}, {key}")),
+            origin: source.origin.to_string(),
+            json: json!({
+                "label": label, "address": address, "key": source.key, "headers": headers,
+                "temperature": choice.temperature,
+            }),
+        }
+    };
+    models.map(row).collect()
 }
 
-/// How an agent is run, and its variables as far as they are references.
+/// Makes the row of an entry that may be left out. `described` is empty then.
+fn entry(table: &Table, list: &str, described: Option<String>, more: Value) -> Row {
+    let mut json = json!({"name": table.name(), "enabled": table.is_enabled(), "is": described});
+    if let (Value::Object(json), Value::Object(more)) = (&mut json, more) {
+        json.extend(more);
+    }
+    Row {
+        setting: format!("{list}[{}]", table.name()),
+        value: described.unwrap_or_else(|| "off: enabled is false".to_owned()),
+        origin: table.origin.to_string(),
+        json,
+    }
+}
+
+/// Of variables and headers only the names are shown: their values may be secrets.
+fn servers(config: &Config) -> Vec<Row> {
+    let row = |table: &Table| {
+        let server = config.mcp_servers.iter().find(|server| table.is_enabled() && server.name == table.name());
+        let (of, pairs) = match server.map(|server| &server.transport) {
+            Some(Transport::Child { variables, .. }) => ("env", variables.as_slice()),
+            Some(Transport::Http { headers, .. }) => ("headers", headers.as_slice()),
+            None => ("env", &[][..]),
+        };
+        let names: Vec<_> = pairs.iter().map(|(name, _)| name).collect();
+        entry(table, MCP_SERVERS.name, server.map(mcp_servers::described), json!({of: names}))
+    };
+    config.document.list(&MCP_SERVERS).iter().map(row).collect()
+}
+
+/// Of an address only what is no secret is shown, of a secret only where it is kept.
+fn channels(config: &Config) -> Vec<Row> {
+    let row = |table: &Table| {
+        let channels = &config.notify.channels;
+        let channel = channels.iter().find(|channel| table.is_enabled() && channel.name == table.name());
+        let list = |key: &str| table.get(key).cloned().unwrap_or_else(|| json!([]));
+        let more = json!({
+            "type": table.text("type"), "secret": table.text("secret"), "kinds": list("kinds"), "users": list("users"),
+        });
+        entry(table, NOTIFY.name, channel.map(notify::described), more)
+    };
+    config.document.list(&NOTIFY).iter().map(row).collect()
+}
+
+fn agents(config: &Config) -> Vec<Row> {
+    let row = |(agent, table): (&Agent, &Table)| {
+        let envs = agent.envs.iter().map(|(name, value)| (name.clone(), json!(drafts::reference(value))));
+        Row {
+            setting: format!("agents[{}]", agent.id),
+            value: described(agent),
+            origin: table.origin.to_string(),
+            json: json!({
+                "id": agent.id, "name": agent.name, "enabled": agent.enabled, "executable_path": agent.executable_path,
+                "card_url": agent.card_url, "card_auth": agent.card_auth, "args": agent.args,
+                "access_type": agent.access_type, "envs": envs.collect::<Map<_, _>>(), "a2a": agent.a2a,
+            }),
+        }
+    };
+    config.agents.iter().zip(config.document.list(&AGENTS)).map(row).collect()
+}
+
+/// Describes how an agent is run, with its variables as far as they are references.
 fn described(agent: &Agent) -> String {
     let place = agent.card_url.as_ref().unwrap_or(&agent.executable_path);
     let command: Vec<_> = std::iter::once(place).chain(&agent.args).map(String::as_str).collect();
@@ -255,125 +286,27 @@ fn described(agent: &Agent) -> String {
         line.push_str(", off: enabled is false");
     }
     if agent.a2a != Endpoint::default() {
-        line.push_str(&format!(", by A2A {}", a2a::described(&agent.a2a)));
+        line.push_str(&format!(", by A2A {}", drafts::described(&agent.a2a)));
     }
-    let variables: Vec<_> = agent.envs.iter().map(|(name, value)| format!("{name} {}", reference(value))).collect();
+    let variables = agent.envs.iter().map(|(name, value)| format!("{name} {}", drafts::reference(value)));
+    let variables: Vec<_> = variables.collect();
     if variables.is_empty() { line } else { format!("{line}, with {}", variables.join(", ")) }
 }
 
-fn reference(value: &str) -> &str {
-    if secrets::is_reference(value) { value } else { "set" }
-}
-
-fn agent_json(agent: &Agent, origin: &str) -> serde_json::Value {
-    let envs: Map<_, _> = agent.envs.iter().map(|(name, value)| (name.clone(), json!(reference(value)))).collect();
-    json!({
-        "id": agent.id,
-        "name": agent.name,
-        "enabled": agent.enabled,
-        "executable_path": agent.executable_path,
-        "card_url": agent.card_url,
-        "card_auth": agent.card_auth,
-        "args": agent.args,
-        "access_type": agent.access_type,
-        "envs": envs,
-        "a2a": agent.a2a,
-        "origin": origin,
-    })
-}
-
-fn model(config: &Config, index: usize) -> serde_json::Value {
-    let (choice, source) = (&config.models[index], &config.model_sources[index]);
-    let headers: Vec<_> = choice.headers.iter().map(|(name, _)| name).collect();
-    json!({
-        "label": choice.label(),
-        "address": models::address_of(choice),
-        "key": source.key,
-        "headers": headers,
-        "temperature": choice.temperature,
-        "origin": source.origin.to_string(),
-    })
-}
-
-/// Of variables and headers only the names: their values may be secrets.
-fn server(config: &Config, entry: &Entry) -> serde_json::Value {
-    let settings = enabled(config, entry);
-    let (of, pairs) = match settings.map(|settings| &settings.transport) {
-        Some(Transport::Child { variables, .. }) => ("env", variables.as_slice()),
-        Some(Transport::Http { headers, .. }) => ("headers", headers.as_slice()),
-        None => ("env", &[][..]),
-    };
-    let names: Vec<_> = pairs.iter().map(|(name, _)| name).collect();
-    json!({
-        "name": entry.name(),
-        "enabled": entry.is_enabled(),
-        "is": settings.map(mcp_servers::described),
-        of: names,
-        "origin": entry.origin.to_string(),
-    })
-}
-
-/// Of its address only what is no secret, of its secret only where it is kept.
-fn channel(config: &Config, entry: &Entry) -> serde_json::Value {
-    let channel = channel_of(config, entry);
-    json!({
-        "name": entry.name(),
-        "type": entry.text("type"),
-        "enabled": entry.is_enabled(),
-        "is": channel.map(notify::described),
-        "secret": entry.text("secret"),
-        "kinds": entry.list("kinds"),
-        "users": entry.list("users"),
-        "origin": entry.origin.to_string(),
-    })
-}
-
-fn channel_of<'a>(config: &'a Config, entry: &Entry) -> Option<&'a ::notify::Channel> {
-    config.notify.channels.iter().find(|channel| entry.is_enabled() && channel.name == entry.name())
-}
-
-fn enabled<'a>(config: &'a Config, entry: &Entry) -> Option<&'a foreign::Settings> {
-    config.mcp_servers.iter().find(|settings| entry.is_enabled() && settings.name == entry.name())
-}
-
-fn key(choice: &Choice, kept: Option<&str>) -> String {
-    match (kept, &choice.key) {
-        (Some(reference), _) => format!("key {reference}"),
-        (None, Some(_)) => "key set".to_owned(),
-        (None, None) => "no key".to_owned(),
-    }
-}
-
-/// The value in force and its origin; of a secret only where it is kept.
-fn shown(setting: &Setting, layers: &Layers) -> (Option<serde_json::Value>, String) {
-    let Some((value, origin)) = layers.values.get(setting.name) else {
-        let default = match setting.kind {
-            Kind::Text("") | Kind::Secret => None,
-            Kind::Text(text) | Kind::Decimal(text) => Some(json!(text)),
-            Kind::Number(number) => Some(json!(number)),
-            Kind::Flag(flag) => Some(json!(flag)),
-            Kind::List(list) => Some(json!(list)),
-            Kind::Headers => Some(json!([])),
+fn schedules(config: &Config) -> Vec<Row> {
+    let row = |(schedule, table): (&scheduler::Checked, &Table)| {
+        let Settings { name, agent_id, cron_expression, every, at, time_zone, .. } = &schedule.settings;
+        let when = match (cron_expression, every, at) {
+            (Some(expression), ..) => format!("{expression} in {time_zone}"),
+            (_, Some(every), _) => format!("every {every}"),
+            (.., at) => at.map(|at| format!("at {at}")).unwrap_or_default(),
         };
-        return (default, "default".to_owned());
-    };
-    let value = match value {
-        Value::Text(text)
-            if setting.kind == Kind::Secret && !text.starts_with("env:") && !text.starts_with("file:") =>
-        {
-            json!(model::redact::redact(text))
+        Row {
+            setting: format!("schedules[{name}]"),
+            value: format!("{agent_id}, {when}"),
+            origin: table.origin.to_string(),
+            json: json!({"settings": schedule.settings, "enabled": schedule.enabled}),
         }
-        Value::Text(text) => json!(text),
-        Value::Number(number) => json!(number),
-        Value::Flag(flag) => json!(flag),
-        Value::List(list) if setting.kind == Kind::Headers => {
-            json!(list.iter().map(|entry| secrets::shown_header(entry)).collect::<Vec<_>>())
-        }
-        Value::List(list) => json!(list),
     };
-    (Some(value), origin.to_string())
-}
-
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    config.schedules.iter().zip(config.document.list(&SCHEDULES)).map(row).collect()
 }

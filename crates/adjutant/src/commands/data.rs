@@ -21,7 +21,8 @@ pub(crate) async fn import(global: &Global, file: &Path) -> anyhow::Result<()> {
     }
     let imported = answer.json()?;
     for things in ["tasks", "conversations"] {
-        let (added, skipped) = (&imported[things]["added"], &imported[things]["skipped"]);
+        let added = &imported[things]["added"];
+        let skipped = &imported[things]["skipped"];
         output::note(&format!("{things}: {added} added, {skipped} already there"));
     }
     Ok(())

@@ -17,6 +17,7 @@ use super::agents::check;
 use super::agents::presets;
 use crate::cli::Global;
 use crate::client::http;
+use crate::config::form::WebOrigin;
 use crate::config::{Config, Mistake, mcp_servers, models, notify};
 use crate::exit::{Code, Exit};
 use crate::output;
@@ -34,7 +35,12 @@ struct Finding {
 
 pub(crate) async fn run(global: &Global) -> anyhow::Result<()> {
     let findings = match Config::load(global, None) {
-        Ok(config) => examine(&config, global.server.as_deref()).await,
+        Ok(config) => {
+            let mut findings = examine(&config, global.server.as_deref()).await;
+            let unknown = super::config::unknown_agents(global, &config).await.unwrap_or_default();
+            findings.extend(unknown.iter().map(|mistake| bad("schedule", mistake.to_string())));
+            findings
+        }
         Err(mistakes) => mistakes.iter().map(|mistake| bad("configuration", Mistake::to_string(mistake))).collect(),
     };
     if global.json {
@@ -56,7 +62,7 @@ pub(crate) async fn run(global: &Global) -> anyhow::Result<()> {
 
 async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     let mut findings = vec![good("version", env!("CARGO_PKG_VERSION").to_owned())];
-    findings.push(match &config.layers.file {
+    findings.push(match &config.document.file {
         Some(file) => good("configuration", format!("{} is valid", file.display())),
         None => good("configuration", "no file, defaults are used".to_owned()),
     });
@@ -78,15 +84,15 @@ async fn examine(config: &Config, server: Option<&str>) -> Vec<Finding> {
     if let Some(url) = config.server.auth.as_ref().and_then(|auth| auth.jwks_url.as_deref()) {
         findings.push(keys(url).await);
     }
-    findings.push(good("model", config.model_line()));
-    let models = config.models.iter().filter_map(|choice| Some((choice.label(), models::address_of(choice)?)));
+    findings.push(good("model", config.models.described()));
+    let models = config.models.choices.iter().filter_map(|choice| Some((choice.label(), models::address_of(choice)?)));
     findings.extend(join_all(models.map(|(label, address)| answers(label, address))).await);
     findings.extend(mcp(&config.mcp_servers).await);
     findings.extend(agents(&config.agents).await);
     findings.extend(channels(config).await);
     let zone = config.server.time_zone.iana_name().unwrap_or("not named, UTC offsets only").to_owned();
     findings.push(good("time zone", zone));
-    if let Some(endpoint) = &config.otlp_endpoint {
+    if let Some(WebOrigin(endpoint)) = &config.settings.telemetry.otlp_endpoint {
         findings.push(reach(endpoint).await);
     }
     findings
@@ -101,12 +107,12 @@ async fn data(config: &Config) -> Vec<Finding> {
             let dir = good("data directory", config.data_dir.display().to_string());
             let server = good("server", "not running; commands work on the data directory".to_owned());
             let mut findings = vec![dir, server];
-            match Store::open(&config.location(), config.durability).await {
+            match Store::open(&config.location(), config.settings.database.durability).await {
                 Ok(store) => {
                     findings.push(good("database", format!("{}, schema up to date", store.kind())));
                     findings.extend(outbox(&store).await);
                 }
-                Err(error) => findings.push(bad("database", model::redact::redact(&error.to_string()).into_owned())),
+                Err(error) => findings.push(bad("database", redact::redact(&error.to_string()).into_owned())),
             }
             findings
         }
@@ -149,7 +155,9 @@ async fn health(url: &str) -> Vec<Finding> {
             let channels = health["dependencies"]["channels"].as_array().into_iter().flatten();
             findings.extend(channels.filter(|channel| channel["status"] != "ok").map(|channel| {
                 let text = |field: &str| channel[field].as_str().unwrap_or_default().to_owned();
-                let (name, until, error) = (text("name"), text("disabled_until"), text("last_error"));
+                let name = text("name");
+                let until = text("disabled_until");
+                let error = text("last_error");
                 bad("channel", format!("{name} is disabled until {until}, too much was given up: {error}"))
             }));
             findings

@@ -109,11 +109,13 @@ async fn show(client: &Client, global: &Global, name: &str) -> anyhow::Result<()
     }
     for attempt in execution["previous_retries"].as_array().into_iter().flatten() {
         let number = attempt["attempt"].as_i64().unwrap_or_default();
-        let (status, error) = (text(attempt, "status"), line(text(attempt, "error")));
+        let status = text(attempt, "status");
+        let error = line(text(attempt, "error"));
         output::say(&format!("{:<12}{number}: {status}, {}  {error}", "attempt", when(&attempt["end_time"])))?;
     }
     for step in execution["state_transitions"].as_array().into_iter().flatten() {
-        let (from, to) = (text(step, "from"), text(step, "to"));
+        let from = text(step, "from");
+        let to = text(step, "to");
         output::say(&format!("{:<12}{}  {from} → {to}", "state", when(&step["at"])))?;
     }
     Ok(())

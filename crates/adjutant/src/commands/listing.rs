@@ -17,7 +17,8 @@ pub(crate) async fn all(
     query: &str,
     limit: usize,
 ) -> anyhow::Result<Vec<Value>> {
-    let (mut found, mut cursor) = (Vec::new(), String::new());
+    let mut found = Vec::new();
+    let mut cursor = String::new();
     while found.len() < limit {
         let page = PAGE.min(limit - found.len());
         let answer = client.get(&format!("{path}?{query}&limit={page}{cursor}")).await?.json()?;

@@ -25,7 +25,7 @@ use anyhow::anyhow;
 
 use crate::cli::{Command, Global};
 use crate::client::Client;
-use crate::config::Config;
+use crate::config::{Config, Mistake};
 use crate::exit::{Code, Exit};
 
 /// Runs a command that speaks to a server, or to the data directory where none runs.
@@ -48,8 +48,11 @@ pub(crate) async fn client(global: &Global, command: Command) -> anyhow::Result<
 
 /// The configuration, or all its mistakes as one complaint.
 pub(crate) fn load(global: &Global, listen: Option<&str>) -> anyhow::Result<Config> {
-    Config::load(global, listen).map_err(|mistakes| {
-        let lines: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
-        anyhow!(Exit::new(Code::Usage, format!("the configuration is not valid:\n  {}", lines.join("\n  "))))
-    })
+    Config::load(global, listen).map_err(|mistakes| not_valid(&mistakes))
+}
+
+/// Makes one complaint of all mistakes.
+pub(crate) fn not_valid(mistakes: &[Mistake]) -> anyhow::Error {
+    let lines: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
+    anyhow!(Exit::new(Code::Usage, format!("the configuration is not valid:\n  {}", lines.join("\n  "))))
 }

@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tools::Names;
 
 use crate::cli::Global;
+use crate::config::form::WebOrigin;
 use crate::config::{Config, Mistake};
 use crate::exit::{Code, Exit};
 use crate::telemetry::Traces;
@@ -72,6 +73,11 @@ async fn serve(
     let mut signals = Signals::listen()?;
     let outside = Outside::start(config);
     let app = wire::app(config, config.server.clone(), outside.equipment(config)?).await?;
+    let unknown = config.unknown_agents(app.supervisor()).await?;
+    if !unknown.is_empty() {
+        outside.stop().await;
+        return Err(super::not_valid(&unknown));
+    }
     // One that only works has no address unless it is given one.
     let listener = match role == Role::Work && listen.is_none() {
         true => None,
@@ -96,7 +102,8 @@ async fn serve(
         Role::Both | Role::Work => {
             let synced = wire::sync(&app, config.schedules.clone()).await;
             synced.context("failed to bring in the schedules of the configuration")?;
-            let (scheduler, stopping) = (app.scheduler().clone(), app.stopping().clone());
+            let scheduler = app.scheduler().clone();
+            let stopping = app.stopping().clone();
             Some(tokio::spawn(async move { scheduler.run(stopping).await }))
         }
     };
@@ -141,8 +148,9 @@ async fn serve(
 }
 
 async fn bind(config: &Config) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(config.listen).await.map_err(|error| {
-        let message = format!("cannot listen on {}: {error}; choose another with --listen", config.listen);
+    TcpListener::bind(config.settings.server.listen).await.map_err(|error| {
+        let listen = config.settings.server.listen;
+        let message = format!("cannot listen on {listen}: {error}; choose another with --listen");
         Exit::new(Code::Failed, message).into()
     })
 }
@@ -195,18 +203,26 @@ async fn reload(
     outside: &Outside,
     log: &logging::Handle,
 ) {
-    match Config::load(global, listen) {
+    let loaded = match Config::load(global, listen) {
+        Ok(new) => match new.unknown_agents(app.supervisor()).await {
+            Ok(unknown) if unknown.is_empty() => Ok(new),
+            Ok(unknown) => Err(unknown),
+            Err(error) => return tracing::error!(event = "configuration_rejected", mistakes = %error),
+        },
+        Err(mistakes) => Err(mistakes),
+    };
+    match loaded {
         // Whoever could reach the server only with a token would be let in without one.
         Ok(new) if old.server.auth.is_some() && new.server.auth.is_none() => {
             let mistakes = "authentication cannot be switched off while the server runs: stop it and start it again";
             tracing::error!(event = "configuration_rejected", mistakes);
         }
         Ok(new) => {
-            if new.listen != old.listen || new.location_differs(old) || new.otlp_endpoint != old.otlp_endpoint {
+            if new.needs_restart(old) {
                 let message = "address, database and traces stay as they are until the next start";
                 tracing::warn!(event = "configuration_reloaded", message);
             }
-            log.set_level(new.log_level);
+            log.set_level(new.settings.log.level);
             // The guard belongs to the address that is in use.
             let equipment = match outside.equipment(&new) {
                 Ok(equipment) => equipment,
@@ -248,7 +264,7 @@ fn greet(config: &Config, role: Role, url: Option<&str>) -> anyhow::Result<()> {
         Some(_) => output::say("  database   PostgreSQL")?,
         None => output::say(&format!("  database   SQLite in {}", config.data_dir.display()))?,
     }
-    output::say(&format!("  model      {}", config.model_line()))?;
+    output::say(&format!("  model      {}", config.models.described()))?;
     let servers: Vec<_> = config.mcp_servers.iter().map(|server| server.name.as_str()).collect();
     match (config.server.tool_names, servers.join(", ")) {
         (Names::None, servers) if servers.is_empty() => output::say("  tools      none: tasks.tool_names is none")?,
@@ -269,8 +285,8 @@ fn greet(config: &Config, role: Role, url: Option<&str>) -> anyhow::Result<()> {
         Some(_) => output::say("  users      by token"),
         None => output::say("  users      one, the local user; tokens are off because no [auth] is configured"),
     }?;
-    match &config.otlp_endpoint {
-        Some(endpoint) => output::say(&format!("  traces     to {endpoint}")),
+    match &config.settings.telemetry.otlp_endpoint {
+        Some(WebOrigin(endpoint)) => output::say(&format!("  traces     to {endpoint}")),
         None => output::say("  traces     off: telemetry.otlp_endpoint is not set"),
     }
 }

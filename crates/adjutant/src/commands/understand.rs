@@ -21,7 +21,8 @@ const MAX_LINE: usize = 1 << 20;
 
 pub(crate) fn run(global: &Global, now: Option<&str>, text: Option<&str>) -> anyhow::Result<()> {
     let settings = super::load(global, None)?.server;
-    let (zone, reader) = (settings.time_zone, Reader { numeric: settings.numeric_dates });
+    let zone = settings.time_zone;
+    let reader = Reader { numeric: settings.numeric_dates };
     let now = match now {
         Some(text) => parse_now(text, &zone).map_err(|message| Exit::new(Code::Usage, format!("--now: {message}")))?,
         None => Clock::system().now().to_zoned(zone.clone()),
@@ -58,7 +59,9 @@ fn lines(json: bool, reader: Reader, standard: Zoned, zone: TimeZone) -> anyhow:
     let mut times = Times { standard, zone, last: None };
     let mut input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let (mut line, mut number, mut refused) = (Vec::new(), 0, 0);
+    let mut line = Vec::new();
+    let mut number = 0;
+    let mut refused = 0;
     while next_line(&mut input, &mut line)? {
         number += 1;
         let reading = of_line(reader, &line, &mut times);

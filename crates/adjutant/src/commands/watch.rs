@@ -11,10 +11,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::client::{Client, EventStream};
+use crate::client::{Client, Event, EventStream};
 use crate::exit::{Code, Exit, code_of};
 use crate::output;
-use crate::sse::Event;
 
 /// How often a server that went away is looked for, and how long it is waited for.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -84,7 +83,8 @@ pub(crate) enum Show {
 impl Show {
     /// The answer of this agent, by the stream it comes in.
     pub(crate) fn answer_of(agent: &Value) -> Self {
-        let (input, output) = (&agent["input_pattern"], &agent["output_pattern"]);
+        let input = &agent["input_pattern"];
+        let output = &agent["output_pattern"];
         let from_file = output == "file" || (output == "json-rpc" && input != "json-rpc");
         Self::Answer { stream: if from_file { "file" } else { "stdout" } }
     }

@@ -5,21 +5,19 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use reqwest::Url;
 
-/// The address without a slash at its end, or what is wrong with it.
-///
-/// `name` is what people know it by, `with_secrets` whether a key or the like goes along.
-pub(crate) fn check(name: &str, text: &str, example: &str, with_secrets: bool) -> Result<String, String> {
+/// Returns the address without a slash at its end, or what is wrong with it: the end of a sentence about its setting.
+/// `with_secrets` is true if a key or the like goes along.
+pub(crate) fn check(text: &str, example: &str, with_secrets: bool) -> Result<String, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     let Some(url) = url else {
-        return Err(format!("{name} must be a URL such as {example}"));
+        return Err(format!("must be a URL such as {example}"));
     };
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(format!("{name} holds a user or a password: leave it out of the URL and send a key or a header"));
+        return Err("holds a user or a password: leave it out of the URL and send a key or a header".to_owned());
     }
     if with_secrets && url.scheme() == "http" && !is_near(&url) {
-        return Err(format!(
-            "{name} would send the key unencrypted: use https:// (http:// only to this machine or a private network)"
-        ));
+        return Err("would send the key unencrypted: use https:// (http:// only to this machine or a private network)"
+            .to_owned());
     }
     Ok(text.trim_end_matches('/').to_owned())
 }

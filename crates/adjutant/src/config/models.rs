@@ -4,9 +4,11 @@ use assistant::models::{Choice, Provider};
 use secrecy::SecretString;
 
 use super::address;
-use super::layers::Origin;
-use super::read::Reader;
+use super::document::{Origin, Table};
+use super::form::{Form, Headers, Reference};
 use super::secrets::{self, Variables};
+use super::section::Reading;
+use super::settings::Model;
 
 /// Where a choice comes from.
 #[derive(Clone, Debug)]
@@ -16,21 +18,44 @@ pub(crate) struct Source {
     pub(crate) key: Option<String>,
 }
 
+/// The models in the order in which they are asked.
+#[derive(Debug)]
+pub(crate) struct Models {
+    pub(crate) choices: Vec<Choice>,
+    /// Of each choice.
+    pub(crate) sources: Vec<Source>,
+    /// Why the first is the first, for people.
+    pub(crate) reason: String,
+}
+
 const MAX_FALLBACKS: usize = 5;
 const EXAMPLE_URL: &str = "http://localhost:11434/v1";
 
-/// The models in the order in which they are asked, where each comes from, and why the first is the first.
-pub(crate) fn read(reader: &mut Reader<'_>) -> (Vec<Choice>, Vec<Source>, String) {
-    let temperature = temperature(reader);
-    let (first, reason) = first(reader).unwrap_or_else(|| (Chosen::offline(Origin::Default), String::new()));
-    let mut chosen = vec![first];
-    fallbacks(reader, &mut chosen);
+pub(crate) fn read(reading: &Reading<'_>, model: &Model) -> Models {
+    let finder = Finder { reading, table: reading.document.section("model"), model };
+    let first = finder.first();
+    let mut chosen: Vec<_> = first.iter().map(|(chosen, _)| chosen.clone()).collect();
+    finder.fallbacks(&mut chosen);
+    let temperature = model.temperature.0;
     let (choices, sources) =
         chosen.into_iter().map(|Chosen { choice, source }| (Choice { temperature, ..choice }, source)).unzip();
-    (choices, sources, reason)
+    Models { choices, sources, reason: first.map(|(_, reason)| reason).unwrap_or_default() }
 }
 
-/// Where the model is asked; nothing for the built-in one.
+impl Models {
+    /// Describes which model is asked first, why, and what happens when it fails.
+    pub(crate) fn described(&self) -> String {
+        let reason = &self.reason;
+        let rest: Vec<_> = self.choices.iter().skip(1).map(Choice::label).collect();
+        match self.choices.first() {
+            _ if !rest.is_empty() => format!("{reason}; when it fails, {}", rest.join(", then ")),
+            Some(first) if first.provider != Provider::Offline => format!("{reason}; nothing takes its place"),
+            _ => reason.clone(),
+        }
+    }
+}
+
+/// Returns where the model is asked; nothing for the built-in one.
 pub(crate) fn address_of(choice: &Choice) -> Option<&str> {
     let own = match choice.provider {
         Provider::Gemini => Some("https://generativelanguage.googleapis.com"),
@@ -41,6 +66,7 @@ pub(crate) fn address_of(choice: &Choice) -> Option<&str> {
     choice.base_url.as_deref().or(own)
 }
 
+#[derive(Clone)]
 struct Chosen {
     choice: Choice,
     source: Source,
@@ -86,250 +112,234 @@ fn default_name(provider: Provider, variables: &Variables) -> Option<&str> {
     }
 }
 
-fn parse_provider(text: &str) -> Option<Provider> {
-    Provider::ALL.into_iter().find(|provider| provider.as_str().eq_ignore_ascii_case(text))
-}
-
-fn temperature(reader: &mut Reader<'_>) -> Option<f64> {
-    let parse = |text: &str| match text {
-        "default" => Some(None),
-        number => number.parse().ok().filter(|number| (0.0..=2.0).contains(number)).map(Some),
-    };
-    reader.parsed("model.temperature", "a number from 0 to 2, or default", parse).unwrap_or(Some(0.0))
-}
-
-/// The model that is asked first, with the reason.
-fn first(reader: &mut Reader<'_>) -> Option<(Chosen, String)> {
-    // Refused also where it would not be used.
-    if reader.is_inline_secret("model.api_key") {
-        reader.mistake("model.api_key", secrets::inline("model.api_key"));
-        return None;
-    }
-    let Some(text) = reader.text("model.provider") else { return by_key(reader) };
-    let Some(provider) = parse_provider(&text) else {
-        let words = ["offline", "gemini", "openai", "anthropic", "openai-compatible"].join(", ");
-        reader.mistake("model.provider", format!("model.provider must be one of {words}, not '{text}'"));
-        return None;
-    };
-    let origin = reader.origin("model.provider");
-    if provider == Provider::Offline {
-        // The rest of [model] may stand: this is how it is switched off for a while.
-        return Some((Chosen::offline(origin), "offline, built in, as configured".to_owned()));
-    }
-    let name = reader.text("model.name");
-    let chosen = Wanted { provider, name, origin, setting: "model.provider", is_first: true }.find(reader)?;
-    let reason = format!("{}, as configured", described(&chosen.choice));
-    Some((chosen, reason))
-}
-
-/// No provider is named: the first one with a key in the environment, else the built-in model.
-fn by_key(reader: &mut Reader<'_>) -> Option<(Chosen, String)> {
-    let dependent = ["model.base_url", "model.api_key", "model.headers"];
-    let alone: Vec<_> = dependent.into_iter().filter(|name| reader.is_given(name)).collect();
-    for name in &alone {
-        // A key must not go to an address that was meant for something else.
-        reader.mistake(name, format!("{name} needs model.provider: say what kind of server it is for"));
-    }
-    if !alone.is_empty() {
-        return None;
-    }
-    let variables = reader.variables;
-    let found = Provider::ALL.into_iter().filter(|provider| *provider != Provider::OpenAiCompatible);
-    let found = found.filter_map(|provider| Some((provider, variables.first(known(provider).keys)?.0))).next();
-    let name = reader.text("model.name");
-    let Some((provider, variable)) = found else {
-        if name.is_some() {
-            let message =
-                "model.name names a model, but not whose: set model.provider, or a key such as GEMINI_API_KEY";
-            reader.mistake("model.name", message.to_owned());
-            return None;
-        }
-        let reason = "offline, built in: no key found and none needed".to_owned();
-        return Some((Chosen::offline(Origin::Default), reason));
-    };
-    let origin = Origin::Variable(variable.to_owned());
-    let chosen = Wanted { provider, name, origin, setting: "model.provider", is_first: true }.find(reader)?;
-    let reason = format!("{}, because {variable} is set", described(&chosen.choice));
-    Some((chosen, reason))
-}
-
-fn described(choice: &Choice) -> String {
-    let (name, title) = (&choice.name, known(choice.provider).title);
-    match (&choice.base_url, choice.provider) {
-        (Some(url), Provider::OpenAiCompatible) => format!("{name} at {url}"),
-        (Some(url), _) => format!("{name} of {title} at {url}"),
-        (None, _) => format!("{name} of {title}"),
-    }
-}
-
-fn fallbacks(reader: &mut Reader<'_>, chosen: &mut Vec<Chosen>) {
-    let entries = reader.texts("model.fallback");
-    if entries.len() > MAX_FALLBACKS {
-        let message = format!("model.fallback must have at most {MAX_FALLBACKS} entries, not {}", entries.len());
-        return reader.mistake("model.fallback", message);
-    }
-    for entry in entries {
-        let Some(next) = fallback(reader, &chosen[0], &entry) else { continue };
-        let same = |other: &Chosen| {
-            other.choice.label() == next.choice.label() && other.choice.base_url == next.choice.base_url
-        };
-        match chosen.iter().position(same) {
-            None => chosen.push(next),
-            Some(0) => {}
-            Some(_) => reader.mistake("model.fallback", format!("model.fallback names '{entry}' twice")),
-        }
-    }
-}
-
-fn fallback(reader: &mut Reader<'_>, first: &Chosen, entry: &str) -> Option<Chosen> {
-    // Only the first colon: some models have one in their name.
-    let (provider, name) = entry.split_once(':').map_or((entry, None), |(provider, name)| (provider, Some(name)));
-    let provider = parse_provider(provider.trim());
-    let name = name.map(|name| name.trim().to_owned());
-    let origin = reader.origin("model.fallback");
-    let fits = match (provider, &name) {
-        (Some(Provider::Offline), name) => name.is_none(),
-        (Some(_), name) => name.as_deref() != Some(""),
-        (None, _) => false,
-    };
-    let Some(provider) = provider.filter(|_| fits) else {
-        let message = format!(
-            "every entry of model.fallback must be offline, a provider such as openai, or one with its model such as \
-             openai:gpt-4o, not '{entry}'"
-        );
-        reader.mistake("model.fallback", message);
-        return None;
-    };
-    if provider == Provider::Offline {
-        return Some(Chosen::offline(origin));
-    }
-    if provider != first.choice.provider {
-        return Wanted { provider, name, origin, setting: "model.fallback", is_first: false }.find(reader);
-    }
-    // The same server, and whatever is needed to be let in, with another model.
-    let default = default_name(provider, reader.variables).unwrap_or(&first.choice.name);
-    let name = name.unwrap_or_else(|| default.to_owned());
-    let source = Source { origin, key: first.source.key.clone() };
-    Some(Chosen { choice: Choice { name, ..first.choice.clone() }, source })
-}
-
 /// A model that is to be reached, before its key and address are known.
 struct Wanted {
     provider: Provider,
     name: Option<String>,
     origin: Origin,
-    /// The setting that asks for it.
+    /// Of the setting that asks for it. `base_url`, `api_key` and `headers` are meant for `provider` alone.
     setting: &'static str,
-    /// Whether `base_url`, `api_key` and `headers` are meant for it.
-    is_first: bool,
 }
 
 impl Wanted {
-    fn find(self, reader: &mut Reader<'_>) -> Option<Chosen> {
-        let before = reader.mistakes.len();
-        let name = self.name.clone().or_else(|| default_name(self.provider, reader.variables).map(str::to_owned));
+    fn is_first(&self) -> bool {
+        self.setting == "provider"
+    }
+}
+
+struct Finder<'a> {
+    reading: &'a Reading<'a>,
+    table: &'a Table,
+    model: &'a Model,
+}
+
+impl Finder<'_> {
+    fn mistake(&self, key: &str, says: impl std::fmt::Display) {
+        self.reading.mistake(self.table, key, says);
+    }
+
+    /// Returns the model that is asked first, with the reason.
+    fn first(&self) -> Option<(Chosen, String)> {
+        let Some(provider) = self.model.provider else {
+            if self.table.get("provider").is_none() {
+                return self.by_key();
+            }
+            // The provider was reported; the rest may be wrong too.
+            self.headers();
+            self.checked(self.configured_url(), false);
+            return None;
+        };
+        let origin = self.table.origin_of("provider");
+        if provider == Provider::Offline {
+            // The rest of [model] may stand: this is how it is switched off for a while.
+            return Some((Chosen::offline(origin), "offline, built in, as configured".to_owned()));
+        }
+        let name = self.model.name.clone();
+        let chosen = self.find(Wanted { provider, name, origin, setting: "provider" })?;
+        let reason = format!("{}, as configured", described(&chosen.choice));
+        Some((chosen, reason))
+    }
+
+    /// No provider is named: the first one with a key in the environment, else the built-in model.
+    fn by_key(&self) -> Option<(Chosen, String)> {
+        let is_given = |key: &&str| self.table.get(key).is_some_and(|value| *value != serde_json::json!([]));
+        let alone: Vec<_> = ["base_url", "api_key", "headers"].into_iter().filter(is_given).collect();
+        for key in &alone {
+            // A key must not go to an address that was meant for something else.
+            self.mistake(key, "needs model.provider: say what kind of server it is for");
+        }
+        if !alone.is_empty() {
+            return None;
+        }
+        let found = Provider::ALL.into_iter().filter(|provider| *provider != Provider::OpenAiCompatible);
+        let found =
+            found.filter_map(|provider| Some((provider, self.reading.variables.first(known(provider).keys)?.0))).next();
+        let name = self.model.name.clone();
+        let Some((provider, variable)) = found else {
+            if name.is_some() {
+                let says = "names a model, but not whose: set model.provider, or a key such as GEMINI_API_KEY";
+                self.mistake("name", says);
+                return None;
+            }
+            let reason = "offline, built in: no key found and none needed".to_owned();
+            return Some((Chosen::offline(Origin::Default), reason));
+        };
+        let origin = Origin::Variable(variable.to_owned());
+        let chosen = self.find(Wanted { provider, name, origin, setting: "provider" })?;
+        let reason = format!("{}, because {variable} is set", described(&chosen.choice));
+        Some((chosen, reason))
+    }
+
+    fn fallbacks(&self, chosen: &mut Vec<Chosen>) {
+        let entries = &self.model.fallback;
+        if entries.len() > MAX_FALLBACKS {
+            self.mistake("fallback", format!("must have at most {MAX_FALLBACKS} entries, not {}", entries.len()));
+        }
+        for entry in entries.iter().take(MAX_FALLBACKS) {
+            let Some(next) = self.fallback(chosen.first(), entry) else { continue };
+            let same = |other: &Chosen| {
+                other.choice.label() == next.choice.label() && other.choice.base_url == next.choice.base_url
+            };
+            match chosen.iter().position(same) {
+                None => chosen.push(next),
+                Some(0) => {}
+                Some(_) => self.mistake("fallback", format!("names '{entry}' twice")),
+            }
+        }
+    }
+
+    fn fallback(&self, first: Option<&Chosen>, entry: &str) -> Option<Chosen> {
+        // Only the first colon: some models have one in their name.
+        let (provider, name) = entry.split_once(':').map_or((entry, None), |(provider, name)| (provider, Some(name)));
+        let provider = Provider::read(&provider.into()).ok();
+        let name = name.map(|name| name.trim().to_owned());
+        let origin = self.table.origin_of("fallback");
+        let fits = match (provider, &name) {
+            (Some(Provider::Offline), name) => name.is_none(),
+            (Some(_), name) => name.as_deref() != Some(""),
+            (None, _) => false,
+        };
+        let Some(provider) = provider.filter(|_| fits) else {
+            let wanted = "offline, a provider such as openai, or one with its model such as openai:gpt-4o";
+            self.mistake("fallback", format!("has an entry that must be {wanted}, not '{entry}'"));
+            return None;
+        };
+        match first {
+            _ if provider == Provider::Offline => Some(Chosen::offline(origin)),
+            // The same server, and whatever is needed to be let in, with another model.
+            Some(first) if first.choice.provider == provider => {
+                let default = default_name(provider, self.reading.variables).unwrap_or(&first.choice.name);
+                let name = name.unwrap_or_else(|| default.to_owned());
+                let source = Source { origin, key: first.source.key.clone() };
+                Some(Chosen { choice: Choice { name, ..first.choice.clone() }, source })
+            }
+            // What the first one lacks was reported.
+            None if self.model.provider == Some(provider) => None,
+            _ => self.find(Wanted { provider, name, origin, setting: "fallback" }),
+        }
+    }
+
+    fn find(&self, wanted: Wanted) -> Option<Chosen> {
+        let default = || default_name(wanted.provider, self.reading.variables).map(str::to_owned);
+        let name = wanted.name.clone().or_else(default);
         if name.is_none() {
-            reader.mistake(
-                self.setting,
-                match self.is_first {
-                    true => {
-                        "model.provider openai-compatible needs model.name: the model as its server calls it".to_owned()
-                    }
-                    false => "model.fallback openai-compatible needs a model: openai-compatible:NAME".to_owned(),
+            self.mistake(
+                wanted.setting,
+                match wanted.is_first() {
+                    true => "openai-compatible needs model.name: the model as its server calls it",
+                    false => "openai-compatible needs a model: openai-compatible:NAME",
                 },
             );
         }
-        let base = self.base_url(reader);
-        let key = self.key(reader, base.as_ref().map(|(_, origin)| origin));
-        let headers = if self.is_first { headers(reader) } else { Vec::new() };
+        let base = self.base_url(&wanted);
+        let key = self.key(&wanted, base.as_ref().map(|(_, origin)| origin));
+        let headers = if wanted.is_first() { self.headers() } else { Vec::new() };
         let with_secrets = key.is_some() || headers.iter().any(|(_, is_secret)| *is_secret);
-        let base_url = self.checked(reader, base, with_secrets);
-        // Whatever was reported, the choice would not be what was meant.
-        if reader.mistakes.len() > before {
-            return None;
+        if base.is_none() && wanted.provider == Provider::OpenAiCompatible {
+            let remedy = if wanted.is_first() { "model.base_url or OPENAI_BASE_URL" } else { "OPENAI_BASE_URL" };
+            self.mistake(wanted.setting, format!("openai-compatible needs an address: set {remedy}"));
         }
+        let base_url = self.checked(base, with_secrets);
         let (key, kept) = key.unzip();
         let headers = headers.into_iter().map(|(header, _)| header).collect();
-        let choice = Choice { base_url, key, headers, ..Choice::new(self.provider, name?) };
-        Some(Chosen { choice, source: Source { origin: self.origin, key: kept } })
+        let choice = Choice { base_url, key, headers, ..Choice::new(wanted.provider, name?) };
+        Some(Chosen { choice, source: Source { origin: wanted.origin, key: kept } })
     }
 
-    fn base_url(&self, reader: &Reader<'_>) -> Option<(String, Origin)> {
-        if let Some(url) = reader.text("model.base_url").filter(|_| self.is_first) {
-            return Some((url, reader.origin("model.base_url")));
-        }
-        let (variable, url) = reader.variables.first(known(self.provider).base_urls)?;
-        Some((url.to_owned(), Origin::Variable(variable.to_owned())))
+    fn configured_url(&self) -> Option<(String, Origin)> {
+        Some((self.model.base_url.clone()?, self.table.origin_of("base_url")))
     }
 
-    fn checked(&self, reader: &mut Reader<'_>, base: Option<(String, Origin)>, with_secrets: bool) -> Option<String> {
-        let Some((url, origin)) = base else {
-            if self.provider == Provider::OpenAiCompatible {
-                let setting = self.setting;
-                let remedy = if self.is_first { "model.base_url or OPENAI_BASE_URL" } else { "OPENAI_BASE_URL" };
-                reader.mistake(setting, format!("{setting} openai-compatible needs an address: set {remedy}"));
-            }
-            return None;
-        };
-        let name = if matches!(origin, Origin::Variable(_)) { "the address" } else { "model.base_url" };
-        match address::check(name, &url, EXAMPLE_URL, with_secrets) {
-            Ok(url) if url.contains(['?', '#']) => {
-                reader.mistake_at(origin, format!("{name} must end before the ? or #"));
-                None
-            }
-            Ok(url) => Some(url),
-            Err(message) => {
-                reader.mistake_at(origin, message);
-                None
-            }
-        }
+    fn base_url(&self, wanted: &Wanted) -> Option<(String, Origin)> {
+        let configured = self.configured_url().filter(|_| wanted.is_first());
+        configured.or_else(|| {
+            let (variable, url) = self.reading.variables.first(known(wanted.provider).base_urls)?;
+            Some((url.to_owned(), Origin::Variable(variable.to_owned())))
+        })
     }
 
-    /// The key and where it is kept.
-    fn key(&self, reader: &mut Reader<'_>, base: Option<&Origin>) -> Option<(SecretString, String)> {
-        let (key, kept, origin) = if self.is_first && reader.is_given("model.api_key") {
-            let kept = reader.text("model.api_key")?;
-            (reader.secret("model.api_key")?, kept, reader.origin("model.api_key"))
+    fn checked(&self, base: Option<(String, Origin)>, with_secrets: bool) -> Option<String> {
+        let (url, origin) = base?;
+        let checked = address::check(&url, EXAMPLE_URL, with_secrets).and_then(|url| match url.contains(['?', '#']) {
+            true => Err("must end before the ? or #".to_owned()),
+            false => Ok(url),
+        });
+        let name = if origin == self.table.origin_of("base_url") { "model.base_url" } else { "the address" };
+        checked.map_err(|says| self.reading.complain(origin, format!("{name} {says}"))).ok()
+    }
+
+    /// Returns the key and where it is kept.
+    fn key(&self, wanted: &Wanted, base: Option<&Origin>) -> Option<(SecretString, String)> {
+        let (key, kept, origin) = if wanted.is_first() && self.table.get("api_key").is_some() {
+            let Reference(kept) = self.model.api_key.as_ref()?;
+            (self.reading.resolve(self.table, "api_key", kept)?, kept.clone(), self.table.origin_of("api_key"))
         } else {
-            let Known { keys, .. } = known(self.provider);
+            let Known { keys, .. } = known(wanted.provider);
             // OpenAI's key is not for whatever server was configured: it goes with OPENAI_BASE_URL alone.
-            let is_foreign = self.provider == Provider::OpenAiCompatible
+            let is_foreign = wanted.provider == Provider::OpenAiCompatible
                 && base.is_none_or(|origin| *origin != Origin::Variable("OPENAI_BASE_URL".to_owned()));
-            match reader.variables.first(keys).filter(|_| !is_foreign) {
+            match self.reading.variables.first(keys).filter(|_| !is_foreign) {
                 Some((variable, key)) => (key.into(), format!("env:{variable}"), Origin::Variable(variable.to_owned())),
-                None if self.provider == Provider::OpenAiCompatible => return None,
+                None if wanted.provider == Provider::OpenAiCompatible => return None,
                 None => {
-                    let (setting, provider) = (self.setting, self.provider.as_str());
-                    let or = if self.is_first { " or model.api_key" } else { "" };
-                    reader.mistake(setting, format!("{setting} {provider} needs a key: set {}{or}", keys[0]));
+                    let or = if wanted.is_first() { " or model.api_key" } else { "" };
+                    let provider = wanted.provider.as_str();
+                    self.mistake(wanted.setting, format!("{provider} needs a key: set {}{or}", keys[0]));
                     return None;
                 }
             }
         };
         if !secrets::is_header_value(&key) {
-            reader.mistake_at(origin, "the key holds characters that no key has".to_owned());
+            self.reading.complain(origin, "the key holds characters that no key has".to_owned());
         }
         Some((key, kept))
     }
+
+    /// Returns the headers that are sent along, each with whether it is a secret.
+    fn headers(&self) -> Vec<((String, SecretString), bool)> {
+        let Headers(entries) = &self.model.headers;
+        let mut headers = Vec::new();
+        for entry in entries {
+            let Some((name, value)) = entry.split_once(':').map(|(name, value)| (name.trim(), value.trim())) else {
+                // It may be a secret without a name.
+                self.mistake("headers", "has an entry that must be \"Name: value\" or \"Name: env:VARIABLE\"");
+                continue;
+            };
+            match secrets::header(self.reading.variables, name, value) {
+                Ok(sent) => headers.push(((name.to_owned(), sent), secrets::is_reference(value))),
+                Err(says) => self.mistake("headers", format!("{name} {says}")),
+            }
+        }
+        headers
+    }
 }
 
-type Header = (String, SecretString);
-
-/// What is sent along, each with whether it is a secret.
-fn headers(reader: &mut Reader<'_>) -> Vec<(Header, bool)> {
-    let mut headers = Vec::new();
-    for entry in reader.texts("model.headers") {
-        let Some((name, value)) = entry.split_once(':').map(|(name, value)| (name.trim(), value.trim())) else {
-            // It may be a secret without a name.
-            let message = "every entry of model.headers must be \"Name: value\" or \"Name: env:VARIABLE\"";
-            reader.mistake("model.headers", message.to_owned());
-            continue;
-        };
-        let setting = format!("model.headers {name}");
-        match secrets::header(reader.variables, &setting, name, value) {
-            Ok(sent) => headers.push(((name.to_owned(), sent), secrets::is_reference(value))),
-            Err(message) => reader.mistake("model.headers", message),
-        }
+fn described(choice: &Choice) -> String {
+    let name = &choice.name;
+    let title = known(choice.provider).title;
+    match (&choice.base_url, choice.provider) {
+        (Some(url), Provider::OpenAiCompatible) => format!("{name} at {url}"),
+        (Some(url), _) => format!("{name} of {title} at {url}"),
+        (None, _) => format!("{name} of {title}"),
     }
-    headers
 }

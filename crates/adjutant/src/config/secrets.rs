@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
-use model::redact::{Redactor, What};
+use redact::{Redactor, What};
 use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -40,25 +40,23 @@ pub(crate) fn is_reference(text: &str) -> bool {
     text.starts_with("env:") || text.starts_with("file:")
 }
 
-/// What the setting's reference points to.
-pub(crate) fn resolve(variables: &Variables, name: &str, reference: &str) -> Result<SecretString, String> {
+/// Said of a secret that is written out.
+pub(crate) const INLINE: &str = "must not stand here itself: write \"env:NAME\" or \"file:PATH\"";
+
+/// Returns the secret that a reference points to, or the reason why there is none.
+pub(crate) fn resolve(variables: &Variables, reference: &str) -> Result<SecretString, String> {
     match reference.split_once(':') {
         Some(("env", variable)) => match variables.get(variable) {
             Some(value) => Ok(value.into()),
-            None => Err(format!("{name} refers to the variable {variable}, which is not set")),
+            None => Err(format!("refers to the variable {variable}, which is not set")),
         },
         Some(("file", path)) => match std::fs::read_to_string(path) {
-            Ok(value) if value.trim().is_empty() => Err(format!("{name} refers to the file {path}, which is empty")),
+            Ok(value) if value.trim().is_empty() => Err(format!("refers to the file {path}, which is empty")),
             Ok(value) => Ok(value.trim().into()),
-            Err(error) => Err(format!("{name} refers to the file {path}, which cannot be read: {error}")),
+            Err(error) => Err(format!("refers to the file {path}, which cannot be read: {error}")),
         },
-        _ => Err(inline(name)),
+        _ => Err(INLINE.to_owned()),
     }
-}
-
-/// A setting that has to be a reference is not.
-pub(crate) fn inline(name: &str) -> String {
-    format!("{name} must not stand here itself: write \"env:NAME\" or \"file:PATH\"")
 }
 
 /// Whether a value written out in the file is a secret, by its name or by its looks.
@@ -82,19 +80,19 @@ pub(crate) fn header_sounds_secret(name: &str) -> bool {
         || name.rsplit(['-', '_']).next().is_some_and(|last| last == "key" || last == "auth")
 }
 
-/// What is sent in a header that is written as `value`.
-pub(crate) fn header(variables: &Variables, setting: &str, name: &str, value: &str) -> Result<SecretString, String> {
-    check_header(setting, name, value)?;
-    let sent = if is_reference(value) { resolve(variables, setting, value)? } else { value.into() };
-    if is_header_value(&sent) { Ok(sent) } else { Err(format!("{setting} cannot be sent in a header")) }
+/// Returns what is sent in a header that is written as `value`, or what is wrong with it.
+pub(crate) fn header(variables: &Variables, name: &str, value: &str) -> Result<SecretString, String> {
+    check_header(name, value)?;
+    let sent = if is_reference(value) { resolve(variables, value)? } else { value.into() };
+    if is_header_value(&sent) { Ok(sent) } else { Err("cannot be sent in a header".to_owned()) }
 }
 
-/// Whether a header may be written like this, wherever its value comes from.
-pub(crate) fn check_header(setting: &str, name: &str, value: &str) -> Result<(), String> {
+/// Fails if a header must not be written like this, wherever its value comes from.
+pub(crate) fn check_header(name: &str, value: &str) -> Result<(), String> {
     if HeaderName::from_bytes(name.as_bytes()).is_err() {
-        return Err(format!("{setting} is not the name of a header"));
+        return Err("is not the name of a header".to_owned());
     }
-    if is_inline_secret(header_sounds_secret(name), value) { Err(inline(setting)) } else { Ok(()) }
+    if is_inline_secret(header_sounds_secret(name), value) { Err(INLINE.to_owned()) } else { Ok(()) }
 }
 
 /// `Name: value` for people: the value only where it is a reference.

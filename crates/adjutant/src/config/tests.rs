@@ -7,6 +7,8 @@ mod notify;
 
 use std::ffi::OsString;
 
+use understand::Order;
+
 use super::*;
 
 /// Reads `file` and `variables` as if they were all there is.
@@ -16,9 +18,9 @@ fn load(file: &str, variables: &[(&str, &str)], listen: Option<&str>) -> Result<
     std::fs::write(&path, file).unwrap();
     let global = Global { config: Some(path.clone()), ..Global::default() };
     let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let mistakes = match Config::load_with(&global, listen, variables) {
-        Ok(config) => return Ok(config),
-        Err(mistakes) => mistakes,
+    let mistakes = match Config::read(&global, listen, variables) {
+        (Some(config), mistakes) if mistakes.is_empty() => return Ok(config),
+        (_, mistakes) => mistakes,
     };
     let name = path.display().to_string();
     Err(mistakes.iter().map(|mistake| mistake.to_string().replace(&name, "adjutant.toml")).collect())
@@ -27,7 +29,7 @@ fn load(file: &str, variables: &[(&str, &str)], listen: Option<&str>) -> Result<
 #[test]
 fn nothing_at_all_is_a_valid_configuration() {
     let config = load("", &[], None).unwrap();
-    assert_eq!(config.listen.to_string(), "127.0.0.1:7717");
+    assert_eq!(config.settings.server.listen.to_string(), "127.0.0.1:7717");
     assert!(config.server.auth.is_none() && config.server.rate_limit.is_none() && config.database_url.is_none());
 }
 
@@ -42,7 +44,7 @@ fn numeric_dates_begin_with_the_month_unless_told_otherwise() {
 #[test]
 fn flags_win_over_variables_and_variables_over_the_file() {
     let file = "[server]\nlisten = \"127.0.0.1:1\"\nrequest_timeout_seconds = 5\n";
-    let port = |variables: &[_], flag| load(file, variables, flag).unwrap().listen.port();
+    let port = |variables: &[_], flag| load(file, variables, flag).unwrap().settings.server.listen.port();
     assert_eq!(port(&[], None), 1);
     assert_eq!(port(&[("ADJUTANT_SERVER__LISTEN", "127.0.0.1:2")], None), 2);
     assert_eq!(port(&[("ADJUTANT_SERVER__LISTEN", "127.0.0.1:2")], Some("127.0.0.1:3")), 3);
@@ -129,6 +131,19 @@ fn references_are_looked_up_in_the_given_variables() {
 }
 
 #[test]
+fn every_default_and_every_example_has_the_type_of_its_setting() {
+    let (config, mistakes) = Config::read(&Global::default(), None, std::iter::empty());
+    assert!(config.is_some() && mistakes.is_empty(), "{mistakes:?}");
+    for (section, keys) in settings::SECTIONS {
+        for key in *keys {
+            let text = format!("{section}.{}", key.name);
+            assert!(key.default.is_empty() || !key.default().is_null(), "{text} = {}", key.default);
+            assert!(!key.about.trim().is_empty() && key.template().lines().count() == 2, "{text}");
+        }
+    }
+}
+
+#[test]
 fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
     let template = crate::commands::config::template();
     load(&template, &[], None).unwrap();
@@ -140,7 +155,7 @@ fn the_template_is_a_valid_configuration_with_every_line_uncommented() {
     let keys = [("GEMINI_API_KEY", "g"), ("OPENAI_API_KEY", "o"), ("SMTP_PASSWORD", "p")];
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = load(&all.join("\n"), &keys, None).unwrap();
-    assert_eq!((config.models.len(), config.mcp_servers.len(), config.agents.len()), (3, 2, 2));
+    assert_eq!((config.models.choices.len(), config.mcp_servers.len(), config.agents.len()), (3, 2, 2));
     assert_eq!(config.schedules.len(), 1);
     assert_eq!(config.notify.channels.len(), 3);
 }
@@ -163,6 +178,11 @@ at = 2026-12-24T18:00:00
 enabled = false
 ";
     let config = load(file, &[], None).unwrap();
+    let unknown: Vec<_> = config.unknown_among(&["codx".to_owned()]).iter().map(|m| m.message.clone()).collect();
+    assert_eq!(unknown.len(), 2);
+    let message = "schedules[tidy].agent_id must be an agent: there is none called 'codex'; did you mean codx?";
+    assert_eq!(unknown[0], message);
+    assert!(config.unknown_among(&["codex".to_owned()]).is_empty(), "somebody has registered it");
     let [tidy, once] = &config.schedules[..] else { panic!("{:?}", config.schedules) };
     assert_eq!((tidy.settings.time_zone.as_str(), tidy.enabled), ("Europe/Berlin", None));
     assert_eq!(once.settings.at.unwrap().to_string(), "2026-12-24T17:00:00Z", "in quotes or not");
@@ -188,6 +208,7 @@ evry = \"1h\"
     let starts = [
         "adjutant.toml:4: schedules[a].cron_expression has '61' for the minute",
         "adjutant.toml:5: schedules[a].jitter must be a length of time",
+        "adjutant.toml:10: schedules[B].name is taken by the schedule at adjutant.toml:5",
         "adjutant.toml:14: schedules[B].evry is not known here",
         "ADJUTANT_SCHEDULES__A: schedules stand in the file",
     ];
@@ -198,6 +219,6 @@ evry = \"1h\"
     let twice = file.replace("evry = \"1h\"\n", "").replace("61", "1").replace("jitter = \"long\"\n", "");
     assert_eq!(
         load(&twice, &[], None).unwrap_err(),
-        ["adjutant.toml:10: schedules[B].name is taken by another schedule"]
+        ["adjutant.toml:10: schedules[B].name is taken by the schedule at adjutant.toml:5"]
     );
 }

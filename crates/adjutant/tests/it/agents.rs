@@ -209,6 +209,40 @@ fn mistakes_have_a_file_a_line_and_a_field() {
 }
 
 #[test]
+fn a_type_that_names_the_input_alone_goes_with_any_output() {
+    // SUP-2
+    let file = "[[agents]]\nid = \"sorted\"\nexecutable_path = \"sh\"\nagent_type = \"file-input\"\n\
+                args = [\"-c\", \"sort \\\"$0\\\" > \\\"$1\\\"\", \"{{input_file}}\", \"{{output_file}}\"]\n\
+                output_pattern = \"file\"\n";
+    let home = home().configured(file);
+    home.run(&["config", "check"]).ok();
+    let shown = home.run(&["agents", "show", "sorted", "--json"]).json();
+    let patterns = |agent: &Value| {
+        ["agent_type", "input_pattern", "output_pattern"].map(|field| agent[field].as_str().unwrap().to_owned())
+    };
+    assert_eq!(patterns(&shown), ["file-input", "file", "file"]);
+    assert_eq!(feed(&home, &["run", "sorted"], "b\na\n").ok(), "a\nb\n");
+    // Over the API too, with and without the pattern of the output.
+    for (id, output, expected) in
+        [("a", json!("file"), "file"), ("b", json!("json-rpc"), "json-rpc"), ("c", Value::Null, "stdout")]
+    {
+        let draft = json!({"id": id, "executable_path": "cat", "agent_type": "file-input", "output_pattern": output});
+        feed(&home, &["agents", "add", "--file", "-"], &draft.to_string()).ok();
+        let shown = home.run(&["agents", "show", id, "--json"]).json();
+        assert_eq!(patterns(&shown), ["file-input", "file", expected]);
+    }
+    // A type that names both is held to both; the message names the two settings.
+    let wrong = file.replace("file-input", "file-stdout");
+    let message = "agent_type 'file-stdout' stands for output_pattern 'stdout', but output_pattern is 'file'";
+    let check = crate::home().configured(&wrong).run(&["config", "check"]);
+    assert_eq!(check.code(), 2);
+    assert!(check.out().contains(&format!("config.toml:4: agents[sorted].{message}")), "{}", check.out());
+    let draft = json!({"executable_path": "cat", "id": "d", "agent_type": "file-stdout", "output_pattern": "file"});
+    let refused = feed(&home, &["agents", "add", "--file", "-"], &draft.to_string());
+    assert!(refused.code() == 2 && refused.err().contains(message), "{}", refused.err());
+}
+
+#[test]
 fn config_and_doctor_know_the_agents() {
     let file = "[[agents]]\nid = \"a\"\nexecutable_path = \"cat\"\nargs = [\"-u\"]\n\
                 envs = { KEY = \"env:SOME_KEY\", MOOD = \"sunny\" }\n[[agents]]\nid = \"gone\"\nexecutable_path = \"/no/such\"\n";

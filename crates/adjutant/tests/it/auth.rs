@@ -101,7 +101,8 @@ async fn clocks_may_differ_a_little() {
 async fn a_revoked_token_is_refused_at_once_and_after_a_restart() {
     let home = home_with_auth();
     let mut server = home.serve();
-    let (mine, other) = (token(&home, ALICE, &[]), token(&home, ALICE, &[]));
+    let mine = token(&home, ALICE, &[]);
+    let other = token(&home, ALICE, &[]);
     home.run(&["token", "revoke", &mine, "--token", &mine]).ok();
     assert_eq!(status(&server, &mine).await, StatusCode::UNAUTHORIZED);
     assert_eq!(status(&server, &other).await, StatusCode::OK);
@@ -123,7 +124,8 @@ async fn a_revoked_token_is_refused_at_once_and_after_a_restart() {
 async fn nobody_fills_the_list_of_revoked_tokens_with_inventions() {
     let home = home_with_auth();
     let server = home.serve();
-    let (mine, admin) = (token(&home, ALICE, &[]), token(&home, crate::BOB, &["--scope", "adjutant:admin"]));
+    let mine = token(&home, ALICE, &[]);
+    let admin = token(&home, crate::BOB, &["--scope", "adjutant:admin"]);
     let revoke = async |bearer: &str, token: String| {
         let request = server.request(Method::POST, "/api/tokens/revoke").bearer_auth(bearer);
         request.json(&json!({"token": token})).send().await.unwrap().status().as_u16()

@@ -20,7 +20,8 @@ async fn post(server: &Server, path: &str, token: &str, body: &Value) -> (Status
 async fn nobody_enters_anothers_conversation() {
     // CHAT-7, AGENT-3
     let home = home_with_auth();
-    let (alice, bob) = (token(&home, ALICE, &[]), token(&home, BOB, &[]));
+    let alice = token(&home, ALICE, &[]);
+    let bob = token(&home, BOB, &[]);
     let server = home.serve();
     let say = |text: &str| json!({"input": text, "conversation_id": "conv_secret1"});
     assert_eq!(post(&server, "/chat", &alice, &say("add buy a ring")).await.0, 200);

@@ -56,6 +56,89 @@ fn every_mistake_is_told_at_once() {
 }
 
 #[test]
+fn every_mistake_of_an_entry_is_reported_in_one_run() {
+    // SUP-1: three mistakes or more in each entry.
+    let file = "\
+[[agents]]
+id = \"Not A Slug\"
+executable_path = 5
+input_pattern = \"mail\"
+max_retries = -1
+colour = \"red\"
+timeout = 0
+[[agents]]
+id = \"b\"
+preset = \"no-such-preset\"
+queue_depth = \"deep\"
+allow = [\"somebody\"]
+[[schedules]]
+name = \"tidy\"
+agent_id = \"assistant\"
+cron = \"0 9 * * *\"
+overlap = \"often\"
+pause_after_failures = \"three\"
+jitter = \"long\"
+[[mcp_servers]]
+name = \"not a name\"
+command = \"x\"
+url = \"y\"
+trust = \"yes\"
+env = { API_KEY = \"hunter2\" }
+[[notify]]
+type = \"webhook\"
+secret = \"hunter2\"
+kinds = [\"birthday\", \"reminder\", \"holiday\"]
+timeout_seconds = 0
+[a2a]
+transprots = [\"grpc\"]
+rate = { per_minute = 0 }
+version = 5
+";
+    let check = home().configured(file).run(&["config", "check"]);
+    assert_eq!(check.code(), 2);
+    let out = check.out();
+    let lines: Vec<_> = out.lines().map(|line| line.rsplit_once("config.toml:").unwrap().1).collect();
+    let expected = [
+        "2: agents[Not A Slug].id must have 1 to 64 of a-z, 0-9 and -",
+        "3: agents[Not A Slug].executable_path has the wrong type or form",
+        "4: agents[Not A Slug].input_pattern has the wrong type or form",
+        "5: agents[Not A Slug].max_retries has the wrong type or form",
+        "6: agents[Not A Slug].colour is not known here",
+        "7: agents[Not A Slug].timeout must be greater than 0",
+        "10: agents[b].preset must be one of",
+        "11: agents[b].queue_depth has the wrong type or form",
+        "12: agents[b].allow[0] must be the id of a user",
+        "16: schedules[tidy].cron is not known here",
+        "17: schedules[tidy].overlap must be one of",
+        "18: schedules[tidy].pause_after_failures has the wrong type or form",
+        "19: schedules[tidy].jitter must be a length of time",
+        "20: mcp_servers[not a name] has command and url: choose one",
+        "21: mcp_servers[not a name].name must be 1 to 32 letters, digits, - or _",
+        "24: mcp_servers[not a name].trust must be true or false",
+        "25: mcp_servers[not a name].env.API_KEY must not stand here itself",
+        "26: notify[1] needs a name",
+        "26: notify[1].url must be given",
+        "28: notify[1].secret must not stand here itself",
+        "29: notify[1].kinds has an entry that must be one of reminder, execution, schedule, not 'birthday', and has an \
+         entry that must be one of reminder, execution, schedule, not 'holiday'",
+        "30: notify[1].timeout_seconds must be between 1 and 600, not 0",
+        "30: notify[1].timeout_seconds is nothing that a channel of type webhook has",
+        "32: a2a.transprots is not known here",
+        "33: a2a.rate.per_minute must be between",
+        "34: a2a.version has the wrong type or form",
+    ];
+    for wanted in expected {
+        assert!(lines.iter().any(|line| line.starts_with(wanted)), "{wanted}\n{}", lines.join("\n"));
+    }
+    // `cron` is also missed by its right name.
+    assert_eq!(lines.len(), expected.len() + 1, "{}", lines.join("\n"));
+    for hint in ["did you mean cron_expression?", "did you mean transports?"] {
+        assert!(out.contains(hint), "{out}");
+    }
+    assert!(!out.contains("hunter2"), "{out}");
+}
+
+#[test]
 fn a_client_need_not_know_the_servers_secrets() {
     let home = home_with_auth();
     let server = home.serve();

@@ -49,7 +49,8 @@ async fn clients_that_stop_reading_hold_nobody_up() {
     let home = home();
     let server = home.serve();
     let task = |n: u32| {
-        let (id, time) = (format!("00000000-0000-7000-8000-{n:012}"), "2026-01-01T00:00:00Z");
+        let id = format!("00000000-0000-7000-8000-{n:012}");
+        let time = "2026-01-01T00:00:00Z";
         json!({"id": id, "title": "t", "description": "x".repeat(1000), "status": "pending", "priority": "low", "tags": [],
                "created_at": time, "updated_at": time})
     };

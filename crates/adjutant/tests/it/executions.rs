@@ -98,7 +98,8 @@ impl Going {
 
     /// What else it printed, what it complained about, and its exit code.
     fn end(mut self) -> (String, String, i32) {
-        let (mut out, mut err) = (String::new(), String::new());
+        let mut out = String::new();
+        let mut err = String::new();
         self.out.read_to_string(&mut out).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
         (out, err, self.child.wait().unwrap().code().unwrap_or(-1))
@@ -422,7 +423,8 @@ fn another_user_sees_nothing_of_it() {
                 allow = [\"aaaaaaaa-0000-4000-8000-00000000000a\"]\n";
     let home = home().with("TEST_SECRET", crate::SECRET).configured(toml);
     let _server = home.serve();
-    let (alice, bob) = (crate::token(&home, crate::ALICE, &[]), crate::token(&home, crate::BOB, &[]));
+    let alice = crate::token(&home, crate::ALICE, &[]);
+    let bob = crate::token(&home, crate::BOB, &[]);
     let own = |token: &str, arguments: &[&str]| home.run(&[arguments, &["--token", token]].concat());
     assert_eq!(own(&alice, &["run", "cat", "mine"]).ok(), "mine");
     assert_eq!(own(&bob, &["run", "cat", "mine"]).code(), 3);

@@ -66,7 +66,8 @@ fn create_until_cut(
     server: &Server,
     next: Arc<AtomicU32>,
 ) -> impl Future<Output = (Vec<u32>, Option<u32>)> + Send + 'static {
-    let (client, url) = (server.client.clone(), server.url.clone());
+    let client = server.client.clone();
+    let url = server.url.clone();
     async move {
         let mut done = Vec::new();
         loop {
@@ -95,7 +96,8 @@ async fn send(client: &reqwest::Client, url: &str, n: u32) -> Option<u16> {
 }
 
 async fn titles(server: &Server) -> Vec<u32> {
-    let (mut titles, mut cursor) = (Vec::new(), String::new());
+    let mut titles = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page: Value = server.get(&format!("/api/tasks?limit=200{cursor}")).await.json().await.unwrap();
         let tasks = page["tasks"].as_array().unwrap();

@@ -28,7 +28,8 @@ async fn postgres_keeps_conversations_whole() {
 
 async fn rounds(home: &Home) {
     let next = Arc::new(AtomicU32::new(0));
-    let (mut told, mut checked) = (HashMap::new(), 0);
+    let mut told = HashMap::new();
+    let mut checked = 0;
     for round in 0..ROUNDS {
         let mut server = home.serve();
         let talkers: Vec<_> = (0..CONNECTIONS).map(|_| tokio::spawn(talk_until_cut(&server, next.clone()))).collect();
@@ -60,7 +61,8 @@ fn script(n: u32) -> [String; 3] {
 
 /// Holds conversations until the server is gone: how many turns of each were answered to their end.
 fn talk_until_cut(server: &Server, next: Arc<AtomicU32>) -> impl Future<Output = Vec<(u32, usize)>> + Send + 'static {
-    let (client, url) = (server.client.clone(), server.url.clone());
+    let client = server.client.clone();
+    let url = server.url.clone();
     async move {
         let mut told = Vec::new();
         loop {
@@ -109,7 +111,8 @@ async fn whole(server: &Server, n: u32, answered: usize, is_there: bool) {
 }
 
 async fn titles(server: &Server) -> Vec<String> {
-    let (mut titles, mut cursor) = (Vec::new(), String::new());
+    let mut titles = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page: Value = server.get(&format!("/api/tasks?limit=200{cursor}")).await.json().await.unwrap();
         titles.extend(page["tasks"].as_array().unwrap().iter().map(|task| task["title"].as_str().unwrap().to_owned()));

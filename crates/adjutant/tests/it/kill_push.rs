@@ -51,7 +51,8 @@ async fn everything_is_told_to_its_end() {
     // A2A-1
     let home = home().configured("[a2a]\nallow_private_webhooks = true\n");
     let (port, told) = receiver().await;
-    let (mut accepted, mut logs) = (Vec::new(), String::new());
+    let mut accepted = Vec::new();
+    let mut logs = String::new();
     for round in 0..ROUNDS {
         let mut server = home.serve();
         for n in 0..TASKS {

@@ -25,7 +25,8 @@ async fn say(server: &Server, words: &str) -> Value {
 #[tokio::test]
 async fn turns_of_one_conversation_follow_one_another_across_nodes() {
     // CHAT-7
-    let (llm, database) = (Llm::start().await, testkit::postgres::database().await.unwrap());
+    let llm = Llm::start().await;
+    let database = testkit::postgres::database().await.unwrap();
     let homes = [node(&database, &llm), node(&database, &llm)];
     let [here, there] = homes.each_ref().map(Home::serve);
     let go_on = Arc::new(Notify::new());
@@ -49,7 +50,8 @@ async fn turns_of_one_conversation_follow_one_another_across_nodes() {
 #[tokio::test]
 async fn a_node_that_is_gone_is_not_waited_for_for_ever() {
     // CHAT-7
-    let (llm, database) = (Llm::start().await, testkit::postgres::database().await.unwrap());
+    let llm = Llm::start().await;
+    let database = testkit::postgres::database().await.unwrap();
     let short = |home: Home| home.configured("[server]\nrequest_timeout_seconds = 1\n");
     let homes = [short(node(&database, &llm)), short(node(&database, &llm))];
     let [mut here, there] = homes.each_ref().map(Home::serve);

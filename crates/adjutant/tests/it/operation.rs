@@ -40,6 +40,51 @@ async fn health_metrics_and_documentation() {
 }
 
 #[tokio::test]
+async fn the_description_covers_every_interface() {
+    // OPS-1
+    let home = home();
+    let server = home.serve();
+    let described: Value = server.get("/openapi.json").await.json().await.unwrap();
+    for (path, method) in [
+        ("/api/executions/{id}/artifacts/{name}", "get"),
+        ("/agents", "get"),
+        ("/agents/{agent}", "post"),
+        ("/agents/{agent}/.well-known/agent-card.json", "get"),
+        ("/agents/{agent}/v1/message:send", "post"),
+        ("/agents/{agent}/v1/tasks/{task}:subscribe", "get"),
+        ("/agents/{agent}/v1/envelope", "post"),
+        ("/mcp", "post"),
+        ("/mcp", "delete"),
+    ] {
+        let operation = &described["paths"][path][method];
+        assert!(operation["responses"]["200"].is_object(), "{method} {path} is not described");
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        assert!(parameters.clone().all(|parameter| parameter["name"] != "Idempotency-Key"), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn runs_reminders_and_notifications_are_in_the_log() {
+    // OPS-1: they are written by other crates than those of requests.
+    let file = "[log]\nlevel = \"debug\"\nformat = \"json\"\n\
+                [[agents]]\nid = \"cat\"\nexecutable_path = \"/bin/cat\"\n\
+                [[notify]]\nname = \"desk\"\ntype = \"command\"\ncommand = \"true\"\n";
+    let home = home().configured(file);
+    let server = home.serve();
+    let run = server.post("/api/agents/cat/executions", &json!({"input": "hello", "wait": true})).await;
+    assert_eq!(run.status(), 200);
+    let ended = server.logged("execution_ended").await;
+    assert_eq!((&ended["level"], &ended["details"]["agent_id"]), (&json!("INFO"), &json!("cat")));
+    let task: Value = server.post("/api/tasks", &json!({"title": "Call mom"})).await.json().await.unwrap();
+    let soon = (model::Clock::system().now() + jiff::SignedDuration::from_secs(1)).to_string();
+    let reminder = server.post("/api/reminders", &json!({"task_id": task["id"], "remind_at": soon})).await;
+    assert_eq!(reminder.status(), 201, "{}", reminder.text().await.unwrap());
+    server.logged("reminder_fired").await;
+    let delivered = server.logged("notification_delivered").await;
+    assert_eq!((&delivered["level"], &delivered["details"]["channel"]), (&json!("DEBUG"), &json!("desk")));
+}
+
+#[tokio::test]
 async fn every_answer_has_an_id_and_so_has_its_log() {
     // CHAT-5, OPS-1
     let home = home();
@@ -59,7 +104,8 @@ async fn every_answer_has_an_id_and_so_has_its_log() {
         entries.iter().map(|e| e["event"].as_str().unwrap()).collect::<Vec<_>>(),
         ["request_received", "request_completed"]
     );
-    let (received, completed) = (&entries[0], &entries[1]);
+    let received = &entries[0];
+    let completed = &entries[1];
     assert_eq!(received["details"], json!({"method": "GET", "path": "/api/tasks", "input_length": 0}));
     assert_eq!(received["level"], "INFO");
     assert_eq!(completed["user_id"], "00000000-0000-7000-8000-000000000001");
@@ -192,7 +238,8 @@ async fn one_users_rate_is_not_anothers() {
     // OPS-3
     let home = crate::home_with_auth().configured("[server]\nrate_limit_per_minute = 1\nrate_limit_burst = 3\n");
     let server = home.serve();
-    let (alice, bob) = (crate::token(&home, crate::ALICE, &[]), crate::token(&home, crate::BOB, &[]));
+    let alice = crate::token(&home, crate::ALICE, &[]);
+    let bob = crate::token(&home, crate::BOB, &[]);
     let statuses = async |token: &str, n: usize| {
         let mut statuses = Vec::new();
         for _ in 0..n {
@@ -209,15 +256,19 @@ async fn one_users_rate_is_not_anothers() {
 async fn two_nodes_on_one_database_are_one_adjutant() {
     // OPS-5
     let url = testkit::postgres::database().await.unwrap();
-    let (one, other) = (crate::home_with_auth(), crate::home_with_auth());
-    let (one, other) = (one.with("ADJUTANT_DATABASE__URL", &url), other.with("ADJUTANT_DATABASE__URL", &url));
-    let (first, second) = (one.serve(), other.serve());
+    let one = crate::home_with_auth();
+    let other = crate::home_with_auth();
+    let one = one.with("ADJUTANT_DATABASE__URL", &url);
+    let other = other.with("ADJUTANT_DATABASE__URL", &url);
+    let first = one.serve();
+    let second = other.serve();
     let token = crate::token(&one, crate::ALICE, &[]);
     let create = |server: &testkit::app::Server| {
         let request = server.request(Method::POST, "/api/tasks").bearer_auth(&token).header("Idempotency-Key", "k");
         request.json(&json!({"title": "shared"})).send()
     };
-    let (made, again) = (create(&first).await.unwrap(), create(&second).await.unwrap());
+    let made = create(&first).await.unwrap();
+    let again = create(&second).await.unwrap();
     assert_eq!((made.status().as_u16(), again.status().as_u16()), (201, 201));
     assert_eq!(made.json::<Value>().await.unwrap(), again.json::<Value>().await.unwrap(), "one task, whoever is asked");
     assert!(other.run(&["tasks", "list", "--token", &token]).ok().contains("shared"));

@@ -221,7 +221,8 @@ async fn others_see_nothing_of_it() {
     assert_eq!(told["title"], "Due now: hers");
     assert_eq!(send(&bob, Method::GET, "/api/notifications", json!({})).await.1["count"], 0);
     assert_eq!(send(&bob, Method::GET, "/api/reminders?status=all", json!({})).await.1["count"], 0);
-    let (reminder, notification) = (reminder["id"].as_str().unwrap(), told["id"].as_str().unwrap());
+    let reminder = reminder["id"].as_str().unwrap();
+    let notification = told["id"].as_str().unwrap();
     for (method, path) in [
         (Method::GET, format!("/api/reminders/{reminder}")),
         (Method::DELETE, format!("/api/reminders/{reminder}")),
@@ -337,7 +338,8 @@ async fn what_was_fired_is_delivered_after_a_power_cut() {
     receiver.status.store(200, Ordering::Relaxed);
     let server = home.serve();
     until("it is delivered", async || receiver.count() > before).await;
-    let (first, last) = (receiver.delivery(0), receiver.delivery(before));
+    let first = receiver.delivery(0);
+    let last = receiver.delivery(before);
     assert_eq!(first, last, "under the same id");
     assert_eq!(last.1["title"], "Due now: pay");
     assert_eq!(notifications(&server).await.len(), 1, "and told once");
@@ -373,7 +375,8 @@ async fn what_came_due_while_nobody_ran_is_told_at_the_start() {
 
 #[tokio::test]
 async fn channels_come_and_go_with_the_configuration() {
-    let (receiver, dir) = (Receiver::default(), tempfile::tempdir().unwrap());
+    let receiver = Receiver::default();
+    let dir = tempfile::tempdir().unwrap();
     let port = receiver.start().await;
     let home = home().with("HOOK_SECRET", SECRET).configured("");
     let server = home.serve();

@@ -55,7 +55,8 @@ async fn one_node_serves_and_another_works() {
     assert_eq!(get(&server, &format!("/api/executions/{id}/result")).await["output"], "hello there\n");
 
     // Started elsewhere, and known here, long before anybody looks by themselves.
-    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    let mut starts = Vec::new();
+    let mut ends = Vec::new();
     for _ in 0..15 {
         // So that no look of the worker happens to come right.
         tokio::time::sleep(Duration::from_millis(70)).await;
@@ -68,14 +69,16 @@ async fn one_node_serves_and_another_works() {
         let waited = time(&ran["start_time"]).duration_since(time(&ran["created_at"]));
         starts.push(waited.unsigned_abs());
     }
-    let (starts, ends) = (median(starts), median(ends));
+    let starts = median(starts);
+    let ends = median(ends);
     println!("submitted here, begun there: {starts:?}; asked here, answered from there: {ends:?}");
     assert!(starts < SOON && ends < SOON * 2, "{starts:?} {ends:?}");
 
     // A follower here sees what is said there.
     let id = begin(&server, "double", "ticks 20 100").await;
     let mut stream = server.get(&format!("/api/executions/{id}/events")).await.bytes_stream();
-    let (mut delays, mut text) = (Vec::new(), String::new());
+    let mut delays = Vec::new();
+    let mut text = String::new();
     while let Some(piece) = stream.next().await {
         text.push_str(&String::from_utf8_lossy(&piece.unwrap()));
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap();
@@ -109,7 +112,8 @@ async fn sessions_are_spoken_in_from_any_node() {
     // SUP-3, OPS-5
     let database = testkit::postgres::database().await.unwrap();
     let homes = [node(&database), node(&database)];
-    let (here, there) = (homes[0].serve(), front(&homes[1]));
+    let here = homes[0].serve();
+    let there = front(&homes[1]);
     let refused = there.post("/api/sessions", &json!({"agent_id": "counter"})).await;
     assert_eq!(refused.status(), 409, "it has nobody to run it");
     let session: Value = here.post("/api/sessions", &json!({"agent_id": "counter"})).await.json().await.unwrap();
@@ -142,7 +146,8 @@ async fn what_a_conversation_asked_for_comes_back_from_another_node() {
     // TASK-6, OPS-5
     let database = testkit::postgres::database().await.unwrap();
     let homes = [node(&database), node(&database)];
-    let (server, _worker) = (front(&homes[0]), homes[1].work_with(&[]));
+    let server = front(&homes[0]);
+    let _worker = homes[1].work_with(&[]);
     let body = json!({"input": "run the double agent on echo hello", "conversation_id": "conv_far"});
     assert_eq!(server.post("/chat", &body).await.status(), 200);
     for _ in 0..500 {

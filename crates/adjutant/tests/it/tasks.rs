@@ -48,7 +48,8 @@ async fn pages_neither_repeat_nor_hide() {
     for n in 0..7 {
         server.post("/api/tasks", &json!({"title": format!("{n}")})).await;
     }
-    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    let mut seen = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page: Value = server.get(&format!("/api/tasks?limit=3{cursor}")).await.json().await.unwrap();
         let tasks = page["tasks"].as_array().unwrap();

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::redact::Redactor;
+use redact::Redactor;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
@@ -48,7 +48,8 @@ impl Fault {
 
     /// The connection could not be made, or was lost. The outermost cause alone says little.
     pub(super) fn connection(error: &reqwest::Error) -> Self {
-        let (mut text, mut cause) = (error.to_string(), error.source());
+        let mut text = error.to_string();
+        let mut cause = error.source();
         while let Some(error) = cause {
             text.push_str(": ");
             text.push_str(&error.to_string());
@@ -138,7 +139,7 @@ fn speaks_of_tools(body: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use model::redact::What;
+    use redact::What;
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! The models that can be asked: the built-in one, and those of the providers.
 
 pub mod choice;
+mod events;
 mod fault;
 mod heard;
 mod prompt;
 mod remote;
 mod schema;
-mod sse;
 mod wire;
 
 use std::sync::Arc;

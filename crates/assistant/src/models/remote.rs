@@ -11,7 +11,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use http_body_util::Full;
 use model::Clock;
 use model::breaker::{Breaker, Breakers, Pass, Rules};
-use model::redact::{Redactor, What};
+use redact::{Redactor, What};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, Url};
 use secrecy::ExposeSecret;
@@ -19,10 +19,10 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 use tools::Specs;
 
+use super::events::Events;
 use super::fault::{Fault, Remedy};
 use super::heard::Heard;
 use super::prompt::{self, Told};
-use super::sse::Events;
 use super::wire::{Ask, Tool, Wire};
 use super::{Choice, schema};
 use crate::{ChatModel, Delta, Health, ModelError, Prompt, log};
@@ -85,7 +85,8 @@ impl Remote {
         let unusable = |cause: String| Unusable { label: label.clone(), cause };
         let wire = Wire::of(choice.provider);
         let wire = wire.ok_or_else(|| unusable("the built-in model is asked otherwise".to_owned()))?;
-        let (url, headers) = (wire.url(&choice).map_err(unusable)?, wire.headers(&choice).map_err(unusable)?);
+        let url = wire.url(&choice).map_err(unusable)?;
+        let headers = wire.headers(&choice).map_err(unusable)?;
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT)
             // A key is sent to the address that was configured, and nowhere else.
@@ -221,7 +222,9 @@ impl Remote {
 
     fn body(&self, prompt: &Prompt<'_>, offer: &Offer) -> Result<Vec<u8>, Fault> {
         let told = Told::new(prompt, &self.label);
-        let (model, temperature, tools) = (self.choice.name.as_str(), offer.temperature, offer.tools.as_deref());
+        let model = self.choice.name.as_str();
+        let temperature = offer.temperature;
+        let tools = offer.tools.as_deref();
         let body = self.wire.write(&Ask { model, temperature, tools, told: &told });
         body.map_err(|error| Fault::broken(format!("the request cannot be written: {error}")))
     }
@@ -234,7 +237,8 @@ impl Remote {
                 break;
             }
         }
-        let (status, headers) = (response.status(), response.headers());
+        let status = response.status();
+        let headers = response.headers();
         Fault::refusal(status, headers, &String::from_utf8_lossy(&body), &offer.names, self.clock.now())
     }
 }
@@ -326,7 +330,7 @@ impl Answer {
                 Ok(())
             }
             None if self.heard.begun => Err(Fault::transient("the answer was cut off")),
-            None => Err(Fault::transient(format!("the answer ended before it began: {}", self.events.stray()))),
+            None => Err(Fault::transient(format!("the answer ended before it began: {}", self.events.ignored()))),
         }
     }
 }

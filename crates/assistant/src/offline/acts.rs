@@ -3,8 +3,8 @@
 use jiff::civil::{Date, DateTime};
 use jiff::{ToSpan, Unit, Zoned};
 use model::due::Due;
-use model::redact::MARK;
 use model::task::Status;
+use redact::MARK;
 use serde_json::{Value, json};
 use tools::answer::NOT_FOUND;
 use tools::{Arguments, Spec, Tool};

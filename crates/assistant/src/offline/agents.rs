@@ -61,7 +61,8 @@ pub(super) fn answer(policy: &mut Policy<'_>) -> Result<Option<String>, Ask> {
 /// How many words a time takes up that the sentence begins with, where an agent's verb follows it.
 fn leading_time(policy: &Policy<'_>, words: &[&str]) -> Option<usize> {
     let at = words.iter().position(|word| VERBS.contains(&plain(word).as_str())).filter(|at| (1..=8).contains(at))?;
-    let (request, text) = (policy.prompt.request, words[..at].join(" "));
+    let request = policy.prompt.request;
+    let text = words[..at].join(" ");
     let found = request.reader.expressions(&text, &request.now);
     let is_all = |found: &understand::Expression| {
         found.span.start == 0 && !text[found.span.end..].contains(char::is_alphanumeric)

@@ -111,7 +111,9 @@ fn choice(answer: &str, options: &[String]) -> Option<usize> {
 fn completed(prompt: &Prompt<'_>, asked: &Message, before: &Message) -> Option<Wanted> {
     let missing =
         wording::read_missing(&asked.content).filter(|_| !small_talk::is_no_answer(&prompt.request.message))?;
-    let (message, reader, now) = (&prompt.request.message, prompt.request.reader, &prompt.request.now);
+    let message = &prompt.request.message;
+    let reader = prompt.request.reader;
+    let now = &prompt.request.now;
     let said = prompt.request.reading.commands.first()?;
     // A new command is a new command.
     if said.intent != Intent::Unknown && said.missing.is_none() && !said.implied {

@@ -86,8 +86,8 @@ fn stem(word: &str) -> &str {
 
 /// One letter more, less, other or moved; two in long words.
 fn is_close(known: &str, word: &str) -> bool {
-    let (short, long) =
-        (known.chars().count().min(word.chars().count()), known.chars().count().max(word.chars().count()));
+    let short = known.chars().count().min(word.chars().count());
+    let long = known.chars().count().max(word.chars().count());
     let allowed = match short {
         0..=3 => return known == word,
         4..=7 => 1,
@@ -98,7 +98,8 @@ fn is_close(known: &str, word: &str) -> bool {
 
 /// Damerau and Levenshtein's distance, neighbours swapped counting once.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
     let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
     for i in 1..=a.len() {
         let mut row = vec![i];

@@ -24,7 +24,8 @@ pub(super) fn answer(policy: &mut Policy<'_>, words: &[&str]) -> Result<Option<S
     let words: Vec<String> =
         words.iter().map(|word| super::agents::plain(word)).filter(|word| !word.is_empty()).collect();
     let verb = words.first().map(String::as_str).unwrap_or_default();
-    let (pauses, resumes) = (PAUSE.contains(&verb), RESUME.contains(&verb));
+    let pauses = PAUSE.contains(&verb);
+    let resumes = RESUME.contains(&verb);
     if asks_for_list(&words) {
         return Ok(Some(match policy.call(list, Arguments::new())? {
             Reply::Done(data) => wording::schedules(schedules_of(data), |time| said_time(policy, time)),

@@ -46,7 +46,8 @@ pub(super) fn read(text: &str, expressions: &[Expression], now: &Zoned) -> Timin
     let timed = matches!(first, Some(When::Time(_))) || arguments.iter().any(|(name, _)| *name == "every");
     let words = tidy(&found.text);
     let words = if timed { words } else { format!("{words} at 9am") };
-    let (before, after) = (&text[..found.span.start], &text[found.span.end..]);
+    let before = &text[..found.span.start];
+    let after = &text[found.span.end..];
     let input = format!("{} {}", tidy(before), tidy(after)).trim().to_owned();
     let arguments = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     Timing::Planned(Plan { arguments, words, input })
@@ -147,7 +148,9 @@ fn cron(rule: &Rule, first: Option<When>, now: &Zoned) -> Option<String> {
     let or = |list: &[i64], usual: i64| if list.is_empty() { usual.to_string() } else { joined(list) };
     let minutes = or(&rule.minutes, i64::from(first.minute()));
     let hours = or(&rule.hours, i64::from(first.hour()));
-    let (mut days, mut months, mut weekdays) = ("*".to_owned(), "*".to_owned(), "*".to_owned());
+    let mut days = "*".to_owned();
+    let mut months = "*".to_owned();
+    let mut weekdays = "*".to_owned();
     if !rule.months.is_empty() {
         months = joined(&rule.months);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tools::{Answer, Outcome};
 
 use super::{Asked, Broken, Run, late, within};
-use crate::{ChatModel, Delta, ErrorType, Event, Prompt, Step, Usage, log, wording};
+use crate::{ChatModel, Delta, ErrorType, Prompt, Step, TurnEvent, Usage, log, wording};
 
 /// What is kept of the time for whoever speaks when somebody else has failed.
 const RESERVE: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ impl Run<'_, '_> {
         if !missing.is_empty() {
             let message = wording::mcp_unavailable(&missing);
             let error_type = ErrorType::McpUnavailable;
-            (self.watch)(Event::Error { error_type, message: message.clone(), recoverable: true });
+            (self.watch)(TurnEvent::Error { error_type, message: message.clone(), recoverable: true });
             self.warnings.push(message);
         }
     }
@@ -50,7 +50,7 @@ impl Run<'_, '_> {
         let message = wording::model_unavailable(Some(next.is_ours()));
         log::fell_back(next.name());
         let error_type = ErrorType::ModelUnavailable;
-        (self.watch)(Event::Error { error_type, message: message.clone(), recoverable: true });
+        (self.watch)(TurnEvent::Error { error_type, message: message.clone(), recoverable: true });
         self.warnings.push(message);
         // What was said so far stays said; the answer begins on a line of its own.
         let rest = self.screen.finish();
@@ -122,7 +122,7 @@ impl Run<'_, '_> {
 
     fn think(&mut self, thought: Option<String>) {
         if let Some(content) = thought {
-            (self.watch)(Event::Thinking { content });
+            (self.watch)(TurnEvent::Thinking { content });
         }
     }
 }

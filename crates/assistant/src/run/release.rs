@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tools::{Act, Arguments, Consent, Held, Outcome, Target, Tool};
 
 use super::{AgentResult, CallError, Run, late};
-use crate::{Call, Event, wording};
+use crate::{Call, TurnEvent, wording};
 
 impl Run<'_, '_> {
     /// What the user agreed to is done, and nothing else.
@@ -19,7 +19,7 @@ impl Run<'_, '_> {
             let broken = self.too_many();
             return Ok(self.break_off(broken));
         }
-        (self.watch)(Event::Thinking { content: wording::agreed().to_owned() });
+        (self.watch)(TurnEvent::Thinking { content: wording::agreed().to_owned() });
         let mut sentences = Vec::with_capacity(held.acts.len());
         for act in &held.acts {
             let call = Call { name: act.tool.clone(), arguments: Value::Object(act.arguments.clone()).to_string() };

@@ -75,7 +75,8 @@ pub(crate) fn schedules(schedules: &[Value], say: impl Fn(&Value) -> Option<Stri
     let lines: Vec<_> = schedules.iter().take(SHOWN).enumerate().map(line).collect();
     let more = schedules.len().saturating_sub(SHOWN);
     let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
-    let (count, noun) = (schedules.len(), if schedules.len() == 1 { "schedule" } else { "schedules" });
+    let count = schedules.len();
+    let noun = if schedules.len() == 1 { "schedule" } else { "schedules" };
     format!("You have {count} {noun}:\n{}{more}", lines.join("\n"))
 }
 

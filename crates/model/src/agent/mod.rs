@@ -3,6 +3,7 @@
 mod draft;
 mod elsewhere;
 pub mod endpoint;
+mod rules;
 pub mod seconds;
 #[cfg(test)]
 mod tests;
@@ -19,8 +20,8 @@ pub use endpoint::Endpoint;
 pub use seconds::Seconds;
 
 use crate::execution::Category;
-use crate::redact::What;
 use crate::{User, words};
+use redact::What;
 
 /// The id of the built-in assistant, which nobody else can have.
 pub const ASSISTANT: &str = "assistant";

@@ -47,7 +47,27 @@ fn the_type_and_the_patterns_belong_together() {
         value.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
         value
     };
-    assert_eq!(check(of(json!({"agent_type": "file-input"}))).unwrap().input_pattern, InputPattern::File);
+    for (agent_type, input) in [("file-input", InputPattern::File), ("args", InputPattern::Args)] {
+        let agent = check(of(json!({"agent_type": agent_type}))).unwrap();
+        assert_eq!((agent.input_pattern, agent.output_pattern), (input, OutputPattern::Stdout));
+        // They name the input alone, so that they go with any output.
+        for output in ["stdout", "file", "json-rpc"] {
+            let agent = check(of(json!({"agent_type": agent_type, "output_pattern": output}))).unwrap();
+            assert_eq!((agent.agent_type.as_str(), agent.input_pattern), (agent_type, input));
+            assert_eq!(agent.output_pattern.as_str(), output);
+        }
+    }
+    assert_eq!(check(of(json!({"input_pattern": "file", "output_pattern": "file"}))).unwrap().agent_type, "file-file");
+    let both = of(json!({"agent_type": "stdin-file", "input_pattern": "file", "output_pattern": "stdout"}));
+    let violations = check(both).unwrap_err().violations;
+    let messages: Vec<_> = violations.iter().map(|violation| violation.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "'stdin-file' stands for input_pattern 'stdin', but input_pattern is 'file'",
+            "'stdin-file' stands for output_pattern 'file', but output_pattern is 'stdout'"
+        ]
+    );
     assert_eq!(check(of(json!({"input_pattern": "json-rpc"}))).unwrap().output_pattern, OutputPattern::JsonRpc);
     assert_eq!(check(of(json!({"input_pattern": "json-rpc"}))).unwrap().protocol, Protocol::Acp);
     assert_eq!(wrong(of(json!({"agent_type": "telepathy"}))), ["agent_type one_of"]);

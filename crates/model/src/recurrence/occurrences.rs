@@ -217,13 +217,15 @@ impl Occurrences {
     fn within_a_day(&mut self) -> Option<bool> {
         self.spend(1)?;
         let hourly = self.rule.frequency == Frequency::Hourly;
-        let (start, unit) = (self.start.date().at(self.start.hour(), 0, 0, 0), if hourly { 60 } else { 1 });
+        let start = self.start.date().at(self.start.hour(), 0, 0, 0);
+        let unit = if hourly { 60 } else { 1 };
         let start = if hourly { start } else { start + SignedDuration::from_mins(i64::from(self.start.minute())) };
         let time = start.checked_add(SignedDuration::from_mins(self.at.checked_mul(unit)?)).ok()?;
         if i64::from(time.year()) > LAST_YEAR {
             return None;
         }
-        let (hour, minute) = (i64::from(time.hour()), i64::from(time.minute()));
+        let hour = i64::from(time.hour());
+        let minute = i64::from(time.minute());
         let is = |list: &[i64], n: i64| list.is_empty() || list.contains(&n);
         let left = if !self.rule.is_day(time.date()) {
             24 * 60 - (hour * 60 + minute)

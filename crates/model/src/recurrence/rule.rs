@@ -53,7 +53,8 @@ impl Rule {
         if text.len() > MAX_LENGTH {
             return Err(format!("it is longer than {MAX_LENGTH} characters"));
         }
-        let (mut rule, mut seen) = (Self::every(Frequency::Daily), Vec::new());
+        let mut rule = Self::every(Frequency::Daily);
+        let mut seen = Vec::new();
         for part in text.split(';') {
             let (name, value) = part.split_once('=').ok_or_else(|| format!("'{part}' is not NAME=VALUE"))?;
             if seen.contains(&name) {

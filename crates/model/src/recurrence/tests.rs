@@ -44,7 +44,8 @@ fn broken_rules_are_refused_with_the_reason() {
 }
 
 fn first(rule: &str, start: &str, n: usize) -> Vec<String> {
-    let (rule, start) = (Rule::read(rule).unwrap(), start.parse::<DateTime>().unwrap());
+    let rule = Rule::read(rule).unwrap();
+    let start = start.parse::<DateTime>().unwrap();
     rule.occurrences(start, start).take(n).map(|time| time.strftime("%Y-%m-%dT%H:%M").to_string()).collect()
 }
 
@@ -119,7 +120,8 @@ fn a_set_of_millions_is_not_spelled_out() {
 #[test]
 fn what_lies_long_ago_costs_nothing() {
     let rule = Rule::read("FREQ=MINUTELY;INTERVAL=7").unwrap();
-    let (start, from) = (date(1990, 1, 1).at(0, 0, 0, 0), date(2026, 1, 1).at(0, 0, 0, 0));
+    let start = date(1990, 1, 1).at(0, 0, 0, 0);
+    let from = date(2026, 1, 1).at(0, 0, 0, 0);
     let found = rule.occurrences(start, from).next().unwrap();
     let minutes = start.until((jiff::Unit::Minute, found)).unwrap().get_minutes();
     assert_eq!((minutes % 7, found.date()), (0, from.date()));

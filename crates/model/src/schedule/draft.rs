@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 use super::{INPUT, Length, MISSED_WINDOW, Missed, Overlap, Settings};
 use crate::due::Due;
 use crate::invalid::Checks;
-use crate::redact::{Redactor, What};
 use crate::{Invalid, text};
+use redact::{Redactor, What};
 
 pub const MAX_NAME: usize = 100;
 const MAX_EXPRESSION: usize = 200;
@@ -85,7 +85,8 @@ impl Draft {
         let mut moment =
             |field: &str, text: Option<String>| text.and_then(|text| checks.take(moment(field, &text, &time_zone)));
         let at = moment("at", self.at);
-        let (start_at, end_at) = (moment("start_at", self.start_at), moment("end_at", self.end_at));
+        let start_at = moment("start_at", self.start_at);
+        let end_at = moment("end_at", self.end_at);
         if let (Some(start), Some(end)) = (start_at, end_at)
             && end < start
         {

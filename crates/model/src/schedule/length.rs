@@ -53,8 +53,10 @@ impl Length {
 
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (minutes, seconds) = (self.0 / 60, self.0 % 60);
-        let (hours, minutes) = (minutes / 60, minutes % 60);
+        let minutes = self.0 / 60;
+        let seconds = self.0 % 60;
+        let hours = minutes / 60;
+        let minutes = minutes % 60;
         let parts = [(hours / 24, "d"), (hours % 24, "h"), (minutes, "m"), (seconds, "s")];
         if self.0 == 0 {
             return f.write_str("0s");

@@ -17,7 +17,8 @@ impl Task {
     /// owner's: the time of day stays what it is there.
     pub fn next(&self, clock: &Clock, zone: &TimeZone) -> Option<Self> {
         let text = self.recurrence.as_deref()?;
-        let (now, rule) = (clock.now(), Rule::read(text).ok()?);
+        let now = clock.now();
+        let rule = Rule::read(text).ok()?;
         let (due, steps) = next_due(&rule, self.due_date, now, zone)?;
         Some(Self {
             id: clock.id(),
@@ -83,7 +84,8 @@ fn next_due(rule: &Rule, due: Option<Due>, now: Timestamp, zone: &TimeZone) -> O
 
 /// What is done today is done for today.
 fn next_day(rule: &Rule, due: Date, now: &Zoned) -> Option<(Due, i64)> {
-    let (last, zone) = (due.max(now.date()), now.time_zone());
+    let last = due.max(now.date());
+    let zone = now.time_zone();
     let midnight = |day: Date| day.to_datetime(Time::midnight());
     let allowed = |time: DateTime| rule.allows_day(time.date(), zone);
     let (next, steps) = rule.next(midnight(due), midnight(last), allowed, |time| time.date() > last)?;

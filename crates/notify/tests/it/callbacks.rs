@@ -24,7 +24,8 @@ fn by_port(can: bool) -> Resolver {
             if !can {
                 return Err(Unresolved::Elsewhere("this node has another key".into()));
             }
-            let (host, port) = (target["host"].as_str().unwrap_or("127.0.0.1"), &target["port"]);
+            let host = target["host"].as_str().unwrap_or("127.0.0.1");
+            let port = &target["port"];
             Ok(Outgoing {
                 url: format!("http://user:pass@{host}:{port}/hook"),
                 content_type: "application/a2a+json",
@@ -54,7 +55,7 @@ impl Bench {
             payload: json!({"n": target["n"]}).to_string(),
         };
         let now = self.clock.now();
-        self.store.write(move |conn| Box::pin(async move { outbox::add(conn, &new, now).await })).await.unwrap();
+        self.store.transaction(async move |tx| outbox::add(tx, &new, now).await).await.unwrap();
     }
 
     /// What waits, and what was given up, for all hosts.
@@ -68,7 +69,8 @@ impl Bench {
 #[tokio::test]
 async fn it_goes_where_it_is_said_to_and_shows_what_has_to_be_shown() {
     // A2A-1
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     bench.call_back();
     bench.run();
     bench.put(json!({"port": receiver.start().await, "n": 7})).await;
@@ -87,9 +89,12 @@ async fn it_goes_where_it_is_said_to_and_shows_what_has_to_be_shown() {
 #[tokio::test]
 async fn a_host_that_hangs_holds_up_no_other() {
     // A2A-1
-    let (bench, slow, quick) = (Bench::sqlite().await, Receiver::default(), Receiver::default());
+    let bench = Bench::sqlite().await;
+    let slow = Receiver::default();
+    let quick = Receiver::default();
     slow.answer(418);
-    let (slow_port, quick_port) = (slow.start().await, quick.start().await);
+    let slow_port = slow.start().await;
+    let quick_port = quick.start().await;
     bench.call_back();
     for _ in 0..20 {
         bench.put(json!({"port": slow_port})).await;
@@ -103,9 +108,12 @@ async fn a_host_that_hangs_holds_up_no_other() {
 #[tokio::test]
 async fn a_host_that_does_not_work_is_left_alone_for_a_minute() {
     // A2A-1
-    let (bench, dead, quick) = (Bench::sqlite().await, Receiver::default(), Receiver::default());
+    let bench = Bench::sqlite().await;
+    let dead = Receiver::default();
+    let quick = Receiver::default();
     dead.answer(503);
-    let (dead_port, quick_port) = (dead.start().await, quick.start().await);
+    let dead_port = dead.start().await;
+    let quick_port = quick.start().await;
     bench.call_back();
     for _ in 0..12 {
         bench.put(json!({"port": dead_port})).await;
@@ -132,7 +140,8 @@ async fn a_host_that_does_not_work_is_left_alone_for_a_minute() {
 
 #[tokio::test]
 async fn an_address_that_is_gone_says_nothing_about_its_host() {
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     let port = receiver.start().await;
     bench.call_back();
     bench.run();
@@ -150,7 +159,8 @@ async fn an_address_that_is_gone_says_nothing_about_its_host() {
 #[tokio::test]
 async fn a_private_address_is_refused_when_it_is_connected_to() {
     // A2A-1: by number before, by name when it is looked up
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     let port = receiver.start().await;
     bench.call_back();
     bench.run();
@@ -163,7 +173,8 @@ async fn a_private_address_is_refused_when_it_is_connected_to() {
 
 #[tokio::test]
 async fn what_nobody_wants_any_more_is_not_sent() {
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     let port = receiver.start().await;
     bench.call_back();
     bench.put(json!({"port": port, "gone": true})).await;
@@ -175,7 +186,8 @@ async fn what_nobody_wants_any_more_is_not_sent() {
 #[tokio::test]
 async fn what_a_node_cannot_read_is_left_to_others() {
     // A2A-1
-    let (bench, receiver) = (Bench::postgres().await, Receiver::default());
+    let bench = Bench::postgres().await;
+    let receiver = Receiver::default();
     bench.notifier.call_back(NAME, by_port(false));
     bench.run();
     bench.put(json!({"port": receiver.start().await})).await;
@@ -200,7 +212,8 @@ async fn what_a_node_cannot_read_is_left_to_others() {
 #[tokio::test]
 async fn what_nobody_can_read_is_given_up() {
     // Where there is no other node.
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     bench.notifier.call_back(NAME, by_port(false));
     bench.run();
     bench.put(json!({"port": receiver.start().await})).await;

@@ -14,7 +14,9 @@ use crate::{Bench, a_while, until};
 #[tokio::test]
 async fn each_gets_what_it_is_for() {
     let bench = Bench::sqlite().await;
-    let (all, reminders, bobs) = (Receiver::default(), Receiver::default(), Receiver::default());
+    let all = Receiver::default();
+    let reminders = Receiver::default();
+    let bobs = Receiver::default();
     let bob = UserId::new(Uuid::from_u128(0xb0b));
     let channel = async |name: &str, receiver: &Receiver, kinds: &[Kind], users: &[UserId]| Channel {
         name: name.into(),
@@ -41,7 +43,8 @@ async fn each_gets_what_it_is_for() {
 
 #[tokio::test]
 async fn one_that_is_dead_is_left_alone_for_a_while() {
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     bench.with([("hook", to(receiver.start().await, None))]);
     receiver.answer(410);
     bench.run();
@@ -72,10 +75,9 @@ async fn what_a_dead_node_held_is_delivered_by_another() {
         let receiver = Receiver::default();
         bench.with([("hook", to(receiver.start().await, None))]);
         bench.tell("x").await;
-        let (now, lease) = (bench.clock.now(), bench.clock.now() + Duration::from_secs(30));
-        let claimed = bench
-            .store
-            .write(move |conn| Box::pin(async move { store::outbox::claim(conn, "hook", 9, now, lease).await }));
+        let now = bench.clock.now();
+        let lease = bench.clock.now() + Duration::from_secs(30);
+        let claimed = bench.store.transaction(async move |tx| store::outbox::claim(tx, "hook", 9, now, lease).await);
         assert_eq!(claimed.await.unwrap().len(), 1);
         bench.run();
         if wait > 0 {
@@ -89,7 +91,8 @@ async fn what_a_dead_node_held_is_delivered_by_another() {
 
 #[tokio::test]
 async fn two_nodes_deliver_each_once() {
-    let (bench, receiver) = (Bench::postgres().await, Receiver::default());
+    let bench = Bench::postgres().await;
+    let receiver = Receiver::default();
     let way = to(receiver.start().await, None);
     bench.with([("hook", way.clone())]);
     let store = store::Store::open(&bench.location, store::Durability::Full).await.unwrap();

@@ -22,7 +22,8 @@ async fn it_is_told_by_input_and_variables() {
     // TASK-4
     let bench = Bench::sqlite().await;
     let dir = tempfile::tempdir().unwrap();
-    let (input, variables) = (dir.path().join("input"), dir.path().join("variables"));
+    let input = dir.path().join("input");
+    let variables = dir.path().join("variables");
     let script = format!("cat > {}; env > {}.part; mv {1}.part {1}", input.display(), variables.display());
     bench.with([("say", shell(&script, 10_000))]);
     bench.run();

@@ -64,7 +64,8 @@ impl Sink {
 }
 
 fn mail(port: u16, password: Option<&str>) -> Way {
-    let (url, password) = (format!("smtp://127.0.0.1:{port}"), password.map(Into::into));
+    let url = format!("smtp://127.0.0.1:{port}");
+    let password = password.map(Into::into);
     let user = password.is_some().then(|| "me".to_owned());
     let smtp = Smtp::new(&url, user, password.as_ref(), "Adjutant <adjutant@mail.example>").unwrap();
     Way::Email(Mail::new(smtp, &["alice@mail.example".to_owned(), "Bob <bob@mail.example>".to_owned()]).unwrap())
@@ -73,7 +74,8 @@ fn mail(port: u16, password: Option<&str>) -> Way {
 #[tokio::test]
 async fn it_arrives() {
     // TASK-4
-    let (bench, sink) = (Bench::sqlite().await, Sink::default());
+    let bench = Bench::sqlite().await;
+    let sink = Sink::default();
     bench.with([("mail", mail(sink.start().await, Some("geheim")))]);
     bench.run();
     bench.tell("Reminder: Zähne").await;
@@ -97,7 +99,8 @@ async fn it_arrives() {
 
 #[tokio::test]
 async fn a_server_that_is_busy_is_asked_again_one_that_refuses_is_not() {
-    let (bench, sink) = (Bench::sqlite().await, Sink::default());
+    let bench = Bench::sqlite().await;
+    let sink = Sink::default();
     bench.with([("mail", mail(sink.start().await, None))]);
     *sink.refusal.lock().unwrap() = Some("450 later");
     bench.run();

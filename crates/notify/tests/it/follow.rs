@@ -41,12 +41,14 @@ async fn another_node_is_heard_within_a_second() {
     bench.run_too(here.clone());
     let mut follower = here.follow(bench.alice, 0);
     tokio::spawn({
-        let (notifier, store, alice, clock) =
-            (bench.notifier.clone(), bench.store.clone(), bench.alice, bench.clock.clone());
+        let notifier = bench.notifier.clone();
+        let store = bench.store.clone();
+        let alice = bench.alice;
+        let clock = bench.clock.clone();
         async move {
             tokio::time::sleep(Duration::from_millis(700)).await;
             let note = model::notification::Notification::new(&clock, model::notification::Kind::Schedule, "there", "");
-            let written = store.write(move |conn| Box::pin(async move { notifier.tell(conn, alice, &note).await }));
+            let written = store.transaction(async move |tx| notifier.tell(tx, alice, &note).await);
             written.await.unwrap();
         }
     });

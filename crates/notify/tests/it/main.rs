@@ -85,12 +85,11 @@ impl Bench {
 
     pub(crate) async fn task(&self, draft: Draft) -> Task {
         let task = draft.check(Limits::default(), &self.clock, &user()).unwrap();
-        let (stored, owner) = (task.clone(), self.alice);
-        let added = self.store.write(move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                store::tasks::create(conn, &mut step, &stored).await
-            })
+        let stored = task.clone();
+        let owner = self.alice;
+        let added = self.store.transaction(async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            store::tasks::create(tx, &mut step, &stored).await
         });
         added.await.unwrap();
         task
@@ -108,12 +107,12 @@ impl Bench {
             repeat_count: count,
         };
         let reminder = draft.check(&self.clock, &user()).unwrap();
-        let (id, now, owner) = (reminder.id, self.clock.now(), self.alice);
-        let added = self.store.write(move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                store::reminders::create(conn, &mut step, &reminder, now).await
-            })
+        let id = reminder.id;
+        let now = self.clock.now();
+        let owner = self.alice;
+        let added = self.store.transaction(async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            store::reminders::create(tx, &mut step, &reminder, now).await
         });
         added.await.unwrap();
         id
@@ -126,8 +125,9 @@ impl Bench {
 
     pub(crate) async fn tell_of(&self, kind: Kind, owner: UserId, title: &str) -> Notification {
         let notification = Notification::new(&self.clock, kind, title, "what happened");
-        let (told, notifier) = (notification.clone(), self.notifier.clone());
-        let written = self.store.write(move |conn| Box::pin(async move { notifier.tell(conn, owner, &told).await }));
+        let told = notification.clone();
+        let notifier = self.notifier.clone();
+        let written = self.store.transaction(async move |tx| notifier.tell(tx, owner, &told).await);
         assert!(written.await.unwrap());
         notification
     }

@@ -12,19 +12,18 @@ use crate::{Bench, a_while, until, user};
 const MINUTE: Duration = Duration::from_secs(60);
 
 async fn change(bench: &Bench, id: Uuid, change: Change) {
-    let (owner, now) = (bench.alice, bench.clock.now());
-    let changed = bench.store.write(move |conn| {
-        Box::pin(async move {
-            let mut step = Step::begin(conn, owner).await?;
-            store::tasks::change(conn, &mut step, id, &change, now).await
-        })
+    let owner = bench.alice;
+    let now = bench.clock.now();
+    let changed = bench.store.transaction(async move |tx| {
+        let mut step = Step::begin(tx, owner).await?;
+        store::tasks::change(tx, &mut step, id, &change, now).await
     });
     changed.await.unwrap();
 }
 
 async fn undo(bench: &Bench) {
     let owner = bench.alice;
-    bench.store.write(move |conn| Box::pin(store::undo::undo(conn, owner))).await.unwrap();
+    bench.store.transaction(async move |tx| store::undo::undo(tx, owner).await).await.unwrap();
 }
 
 #[tokio::test]
@@ -51,7 +50,8 @@ async fn once() {
 async fn again_and_again_until_enough_or_done() {
     let bench = Bench::sqlite().await;
     bench.run();
-    let (counted, endless) = (bench.titled("counted").await, bench.titled("endless").await);
+    let counted = bench.titled("counted").await;
+    let endless = bench.titled("endless").await;
     bench.remind(counted.id, "2026-01-10T12:30:00Z", Some(15), Some(3)).await;
     bench.remind(endless.id, "2026-01-10T12:30:00Z", Some(15), None).await;
     bench.advance(30 * MINUTE);
@@ -124,12 +124,11 @@ async fn due_tasks_are_told_once_wherever_they_move() {
     bench.advance(60 * MINUTE);
     until("it is told", async || bench.told().await == ["Due now: call"]).await;
     // Deleted and brought back it is not told again.
-    let (owner, id) = (bench.alice, task.id);
-    let deleted = bench.store.write(move |conn| {
-        Box::pin(async move {
-            let mut step = Step::begin(conn, owner).await?;
-            store::tasks::delete(conn, &mut step, id).await
-        })
+    let owner = bench.alice;
+    let id = task.id;
+    let deleted = bench.store.transaction(async move |tx| {
+        let mut step = Step::begin(tx, owner).await?;
+        store::tasks::delete(tx, &mut step, id).await
     });
     deleted.await.unwrap();
     undo(&bench).await;

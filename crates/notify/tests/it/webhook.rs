@@ -69,7 +69,8 @@ pub(crate) fn to(port: u16, secret: Option<&str>) -> Way {
 #[tokio::test]
 async fn it_arrives_signed() {
     // TASK-4
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     bench.with([("hook", to(receiver.start().await, Some("s3cret")))]);
     bench.run();
     let note = bench.tell("Done: ünïcode").await;
@@ -92,7 +93,8 @@ async fn it_arrives_signed() {
 #[tokio::test]
 async fn what_fails_is_tried_again_and_given_up_in_the_end() {
     // TASK-4: after 1, 2, 4 … seconds, under the same id, twelve times
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     bench.with([("hook", to(receiver.start().await, None))]);
     receiver.answer(503);
     bench.run();
@@ -126,7 +128,8 @@ async fn what_fails_is_tried_again_and_given_up_in_the_end() {
 
 #[tokio::test]
 async fn what_cannot_help_is_not_tried_again() {
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     bench.with([("hook", to(receiver.start().await, None))]);
     bench.run();
     for (dead, status) in [(1, 307), (2, 410)] {
@@ -140,7 +143,8 @@ async fn what_cannot_help_is_not_tried_again() {
 #[tokio::test]
 async fn a_name_of_this_machine_is_refused() {
     // The name resolves to an address of this machine, which is where the receiver is.
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     let port = receiver.start().await;
     let url = format!("http://localhost:{port}/hook");
     let inside = Way::Webhook(Webhook::new(&url, None, false).unwrap());
@@ -156,7 +160,9 @@ async fn a_name_of_this_machine_is_refused() {
 
 #[tokio::test]
 async fn one_that_hangs_holds_up_nobody() {
-    let (bench, slow, quick) = (Bench::sqlite().await, Receiver::default(), Receiver::default());
+    let bench = Bench::sqlite().await;
+    let slow = Receiver::default();
+    let quick = Receiver::default();
     slow.answer(418);
     bench.with([("slow", to(slow.start().await, None)), ("quick", to(quick.start().await, None))]);
     bench.run();
@@ -171,7 +177,8 @@ async fn one_that_hangs_holds_up_nobody() {
 #[tokio::test]
 async fn whoever_asks_for_patience_gets_it() {
     // TASK-4: in seconds or until a date, but never earlier than it would be tried anyway
-    let (bench, receiver) = (Bench::sqlite().await, Receiver::default());
+    let bench = Bench::sqlite().await;
+    let receiver = Receiver::default();
     bench.with([("hook", to(receiver.start().await, None))]);
     receiver.answer(429);
     receiver.ask_for_patience("120");

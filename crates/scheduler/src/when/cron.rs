@@ -140,7 +140,8 @@ impl Field {
         let range = match range.split_once('-') {
             _ if range == "*" => "*".to_owned(),
             Some((from, to)) => {
-                let (from, mut to) = (self.number(from)?, self.number(to)?);
+                let from = self.number(from)?;
+                let mut to = self.number(to)?;
                 if at == WEEKDAY && to == 0 && from > 0 {
                     to = 7;
                 }
@@ -168,7 +169,9 @@ impl Field {
             [first, .., last] => format!(", or a name from {first} to {last}"),
             _ => String::new(),
         };
-        let (name, least, most) = (self.name, self.least, self.most);
+        let name = self.name;
+        let least = self.least;
+        let most = self.most;
         number.ok_or_else(|| format!("has '{text}' for the {name}: must be a number from {least} to {most}{named}"))
     }
 

@@ -156,7 +156,8 @@ fn intervals_and_single_times() {
     // SCHED-1
     let made: Timestamp = "2026-01-01T10:10:10.5Z".parse().unwrap();
     let every = |start: Option<&str>, end: Option<&str>| {
-        let (start_at, end_at) = (start.map(Into::into), end.map(Into::into));
+        let start_at = start.map(Into::into);
+        let end_at = end.map(Into::into);
         let draft = Draft { every: Some("90m".into()), start_at, end_at, ..Draft::default() };
         let times = When::new(&settings(draft), made).unwrap().next_n(made, 3);
         times.iter().map(|time| time.to_string()).collect::<Vec<_>>()
@@ -174,7 +175,8 @@ fn intervals_and_single_times() {
     assert_eq!(at.next_n(made, 9).len(), 1);
     assert_eq!(at.after(at.after(made).unwrap()), None);
 
-    let (start_at, end_at) = (Some("2026-03-02T00:00:00Z".into()), Some("2026-03-04T00:00:00Z".into()));
+    let start_at = Some("2026-03-02T00:00:00Z".into());
+    let end_at = Some("2026-03-04T00:00:00Z".into());
     let draft = Draft { cron_expression: Some("@daily".into()), start_at, end_at, ..Draft::default() };
     let times = When::new(&settings(draft), made).unwrap().next_n(made, 9);
     assert_eq!(
@@ -198,7 +200,8 @@ fn a_distant_time_is_found() {
 fn jitter_is_the_same_for_everyone_and_another_for_each() {
     // SCHED-4
     let most = Length::from_secs(600);
-    let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let one = Uuid::from_u128(1);
+    let two = Uuid::from_u128(2);
     let due = |n: i64| Timestamp::from_second(n * 60).unwrap();
     assert_eq!(put_off(one, due(1), None), due(1));
     let by = |id, n| put_off(id, due(n), Some(most)).duration_since(due(n));

@@ -44,7 +44,8 @@ fn instant(zone: &TimeZone, civil: DateTime) -> Option<Timestamp> {
 
 /// From one change of the clock to the next; in between every civil time comes once.
 fn by_the_clock(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
-    let (mut from, mut inclusive) = (after, false);
+    let mut from = after;
+    let mut inclusive = false;
     let mut changes = zone.following(after);
     loop {
         let offset: Offset = zone.to_offset(from);

@@ -13,7 +13,7 @@ use scheduler::{Event, News, Notices, Options, Scheduler, Witness};
 use serde_json::{Value, json};
 use store::executions::Whose;
 use store::schedules;
-use store::{Conn, Durability, Location, Store};
+use store::{Durability, Job, Location, Store, Transaction};
 use supervisor::{Admission, Desk, Ended, Failure, Run, Runner, Supervisor};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -43,7 +43,7 @@ impl Told {
 }
 
 impl Notices for Told {
-    fn tell<'a>(&'a self, _: &'a mut Conn, news: &'a News) -> BoxFuture<'a, store::Result<()>> {
+    fn tell<'a>(&'a self, _: &'a mut Transaction, news: &'a News) -> BoxFuture<'a, store::Result<()>> {
         self.0.lock().unwrap().push((news.event, news.text.clone()));
         Box::pin(async { Ok(()) })
     }
@@ -97,7 +97,8 @@ impl Bench {
     pub(crate) async fn open(location: Location, dir: tempfile::TempDir, witness: Option<Witness>) -> Self {
         let store = Store::open(&location, Durability::Normal).await.unwrap();
         let clock = Clock::manual(START.parse().unwrap());
-        let (gate, news) = (Arc::<Notify>::default(), Arc::<Told>::default());
+        let gate = Arc::<Notify>::default();
+        let news = Arc::<Told>::default();
         let runner: Arc<dyn Runner> = Arc::new(Obedient(gate.clone()));
         let agents = [agent("many", 1000, 100_000, true), agent("few", 1, 1, true), agent("off", 1, 10, false)];
         let supervisor = Supervisor::new(supervisor::Options {
@@ -134,12 +135,12 @@ impl Bench {
         self.clock.now()
     }
 
-    pub(crate) async fn write<T, F>(&self, job: F) -> store::Result<T>
+    pub(crate) async fn transaction<T, F>(&self, job: F) -> store::Result<T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
+        F: AsyncFnOnce(&mut Transaction) -> store::Result<T> + for<'t> Job<'t, T, store::Error> + 'static,
     {
-        self.store().write(job).await
+        self.store().transaction(job).await
     }
 
     pub(crate) fn draft(&self, fields: Value) -> Draft {
@@ -150,55 +151,50 @@ impl Bench {
 
     pub(crate) async fn create(&self, fields: Value) -> Schedule {
         let checked = self.scheduler.check(&self.user, self.draft(fields)).unwrap();
-        let (scheduler, owner) = (self.scheduler.clone(), self.user.id);
-        self.write(move |conn| Box::pin(async move { scheduler.create(conn, owner, &checked).await })).await.unwrap()
+        let scheduler = self.scheduler.clone();
+        let owner = self.user.id;
+        self.transaction(async move |tx| scheduler.create(tx, owner, &checked).await).await.unwrap()
     }
 
     pub(crate) async fn change(&self, id: Uuid, patch: Value) -> Schedule {
         let patch = model::json::from_value(patch).unwrap();
         let checked = self.scheduler.check_change(&self.user, &self.get(id).await, patch).unwrap();
         let scheduler = self.scheduler.clone();
-        let job = self
-            .write(move |conn| Box::pin(async move { scheduler.change(conn, Whose::Everyones, id, &checked).await }));
+        let job = self.transaction(async move |tx| scheduler.change(tx, Whose::Everyones, id, &checked).await);
         job.await.unwrap()
     }
 
     /// Lets a schedule name an agent that it could not be made with.
     pub(crate) async fn repoint(&self, id: Uuid, agent: &str) {
-        let (agent, now) = (agent.to_owned(), self.now());
-        let job = self.write(move |conn| {
-            Box::pin(async move {
-                let kept = schedules::lock(conn, Whose::Everyones, id, now).await?;
-                let mut settings = kept.schedule.settings.clone();
-                settings.agent_id = agent;
-                let at = kept.schedule.next_execution.unwrap();
-                let next = schedules::Next { due_at: kept.due_at.unwrap(), at };
-                schedules::change(conn, &kept, &settings, Some(next), now).await
-            })
+        let agent = agent.to_owned();
+        let now = self.now();
+        let job = self.transaction(async move |tx| {
+            let kept = schedules::lock(tx, Whose::Everyones, id, now).await?;
+            let mut settings = kept.schedule.settings.clone();
+            settings.agent_id = agent;
+            let at = kept.schedule.next_execution.unwrap();
+            let next = schedules::Next { due_at: kept.due_at.unwrap(), at };
+            schedules::change(tx, &kept, &settings, Some(next), now).await
         });
         job.await.unwrap();
     }
 
     pub(crate) async fn pause(&self, id: Uuid, reason: &'static str) -> Schedule {
         let scheduler = self.scheduler.clone();
-        let job = self.write(move |conn| {
-            Box::pin(async move { scheduler.pause(conn, Whose::Everyones, id, Some(reason)).await })
-        });
+        let job = self.transaction(async move |tx| scheduler.pause(tx, Whose::Everyones, id, Some(reason)).await);
         job.await.unwrap()
     }
 
     pub(crate) async fn resume(&self, id: Uuid) -> store::Result<Schedule> {
         let scheduler = self.scheduler.clone();
-        self.write(move |conn| Box::pin(async move { scheduler.resume(conn, Whose::Everyones, id).await })).await
+        self.transaction(async move |tx| scheduler.resume(tx, Whose::Everyones, id).await).await
     }
 
     pub(crate) async fn run_now(&self, id: Uuid) -> store::Result<Uuid> {
         let kept = schedules::look(&mut self.store().reader().await.unwrap(), Whose::Everyones, id, self.now()).await;
-        let new = self.scheduler.prepare_run(&kept.unwrap()).unwrap();
-        let (scheduler, agent, execution) = (self.scheduler.clone(), new.execution.agent_id.clone(), new.execution.id);
-        let job =
-            self.write(move |conn| Box::pin(async move { scheduler.run_now(conn, Whose::Everyones, id, &new).await }));
-        job.await.inspect(|()| self.supervisor.wake(&agent)).map(|()| execution)
+        let submission = self.scheduler.prepare_run(&kept.unwrap()).unwrap();
+        let scheduler = self.scheduler.clone();
+        self.transaction(async move |tx| scheduler.run_now(tx, Whose::Everyones, id, submission).await).await
     }
 
     pub(crate) async fn get(&self, id: Uuid) -> Schedule {
@@ -242,10 +238,8 @@ impl Bench {
 
     /// Ends an execution that waits.
     pub(crate) async fn cancel(&self, id: Uuid) {
-        let now = self.now();
-        let job = self.write(move |conn| Box::pin(store::executions::cancel(conn, Whose::Everyones, id, now)));
-        let execution = job.await.unwrap();
-        self.supervisor.wake_cancelled(&execution);
+        let supervisor = self.supervisor.clone();
+        self.transaction(async move |tx| supervisor.cancel(tx, Whose::Everyones, id).await).await.unwrap();
     }
 
     /// Waits until nothing of the schedule runs, and acts upon that.

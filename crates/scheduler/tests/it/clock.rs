@@ -55,7 +55,8 @@ async fn a_clock_that_jumps_ahead(bench: Bench) {
 async fn asleep_until_it_is_due(bench: Bench) {
     // SCHED-4
     let bench = bench.working().await;
-    let (shutdown, scheduler) = (CancellationToken::new(), bench.scheduler.clone());
+    let shutdown = CancellationToken::new();
+    let scheduler = bench.scheduler.clone();
     let stop = shutdown.clone();
     let work = tokio::spawn(async move { scheduler.run(stop).await });
     let id = bench.create(json!({"every": "1h", "overlap": "allow", "input_parameters": {"input": "fail"}})).await.id;

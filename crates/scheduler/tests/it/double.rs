@@ -35,7 +35,8 @@ async fn main() {
             let (supervisor, scheduler) = node(location, dir, Clock::system(), None).await;
             supervisor.work().await.unwrap();
             let shutdown = CancellationToken::new();
-            let (worker, stop) = (scheduler.clone(), shutdown.clone());
+            let worker = scheduler.clone();
+            let stop = shutdown.clone();
             let work = tokio::spawn(async move { worker.run(stop).await });
             println!("ready");
             tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()).unwrap()).await.unwrap();

@@ -33,7 +33,9 @@ async fn killed_at_every_point(bench: Bench) {
         let id = bench.create(json!({"every": "1m", "overlap": "allow", "input_parameters": {"input": "ok"}})).await.id;
         bench.advance(60);
         let dir = tempfile::tempdir().unwrap();
-        let (location, now, point_name) = (written(&bench.location), bench.now().to_string(), format!("{point:?}"));
+        let location = written(&bench.location);
+        let now = bench.now().to_string();
+        let point_name = format!("{point:?}");
         let killed = Command::new(DOUBLE).args(["fire", &location]).arg(dir.path()).args([&now, &point_name]).status();
         assert_eq!(killed.unwrap().signal(), Some(9), "{point:?}");
         let committed = point == Point::Committed;

@@ -135,7 +135,8 @@ async fn more_than_anybody_wants_to_read(bench: Bench) {
         let history = bench.history(id).await;
         assert_eq!(history.len(), 1002, "{missed}");
         let summary = &history[1000];
-        let (first, last) = (summary.due_at, summary.until.unwrap());
+        let first = summary.due_at;
+        let last = summary.until.unwrap();
         assert_eq!(last.duration_since(first).as_secs(), 86_400 - 1000 - 2);
         assert_eq!(history[1001].kind, Kind::Fired);
         assert_eq!(bench.executions(id).await.len(), 1);

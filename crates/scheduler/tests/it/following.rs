@@ -131,9 +131,7 @@ async fn nothing_of_a_schedule_that_is_gone(bench: Bench) {
     let id = bench.create(json!({"every": "1m", "input_parameters": {"input": "fail"}})).await.id;
     bench.after(60).await;
     let scheduler = bench.scheduler.clone();
-    let job = bench.write(move |conn| {
-        Box::pin(async move { scheduler.remove(conn, store::executions::Whose::Everyones, id).await })
-    });
+    let job = bench.transaction(async move |tx| scheduler.remove(tx, store::executions::Whose::Everyones, id).await);
     job.await.unwrap();
     bench.ended(id).await;
     assert_eq!(bench.scheduler.follow_up().await.unwrap(), 0);
@@ -149,11 +147,9 @@ async fn one_that_lost_what_it_waited_for(bench: Bench) {
     bench.after(60).await;
     let running = bench.executions(id).await[0].id;
     let now = bench.now();
-    let job = bench.write(move |conn| {
-        Box::pin(async move {
-            store::executions::cancel(conn, store::executions::Whose::Everyones, running, now).await?;
-            store::executions::followed_up(conn, running).await
-        })
+    let job = bench.transaction(async move |tx| {
+        store::executions::cancel(tx, store::executions::Whose::Everyones, running, now).await?;
+        store::executions::followed_up(tx, running).await
     });
     assert!(job.await.unwrap());
     assert_eq!(bench.kinds(id).await, [Kind::Fired, Kind::Queued]);

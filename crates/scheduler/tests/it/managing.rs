@@ -27,8 +27,9 @@ async fn checked_before_it_is_kept(bench: Bench) {
     assert_eq!((schedule.state, schedule.active), (State::Created, false), "until it begins");
     assert_eq!(schedule.next_execution.unwrap().to_string(), "2026-02-01T00:00:00Z");
     let checked = bench.scheduler.check(&bench.user, bench.draft(json!({"name": "TIDY", "every": "2h"}))).unwrap();
-    let (scheduler, owner) = (bench.scheduler.clone(), bench.user.id);
-    let again = bench.write(move |conn| Box::pin(async move { scheduler.create(conn, owner, &checked).await }));
+    let scheduler = bench.scheduler.clone();
+    let owner = bench.user.id;
+    let again = bench.transaction(async move |tx| scheduler.create(tx, owner, &checked).await);
     assert!(matches!(again.await, Err(Error::Taken("name"))));
     let off = bench.create(json!({"every": "1h", "enabled": false})).await;
     assert_eq!((off.state, off.next_execution), (State::Paused, None));
@@ -97,8 +98,9 @@ async fn run_by_hand(bench: Bench) {
     bench.run_now(few).await.unwrap();
     assert!(matches!(bench.run_now(few).await, Err(Error::QueueFull { .. })));
     assert_eq!(bench.kinds(few).await, [Kind::Run; 2], "what was refused has left nothing");
-    let (scheduler, whose) = (bench.scheduler.clone(), Whose::Users(model::UserId::new(uuid::Uuid::from_u128(7))));
-    let theirs = bench.write(move |conn| Box::pin(async move { scheduler.pause(conn, whose, few, None).await }));
+    let scheduler = bench.scheduler.clone();
+    let whose = Whose::Users(model::UserId::new(uuid::Uuid::from_u128(7)));
+    let theirs = bench.transaction(async move |tx| scheduler.pause(tx, whose, few, None).await);
     assert!(matches!(theirs.await, Err(Error::NotFound)));
 }
 

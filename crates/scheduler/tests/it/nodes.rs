@@ -56,7 +56,8 @@ impl Drop for Node {
 async fn tally(bench: &Bench) -> BTreeMap<(usize, usize), usize> {
     let mut reader = bench.store().reader().await.unwrap();
     let mut tally = BTreeMap::new();
-    let (mut after, everyones) = (None, store::executions::Whose::Everyones);
+    let mut after = None;
+    let everyones = store::executions::Whose::Everyones;
     loop {
         let filter = schedules::Filter::default();
         let page = schedules::list(&mut reader, everyones, &filter, after.as_ref(), 200, bench.now()).await.unwrap();

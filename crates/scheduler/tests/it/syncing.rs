@@ -66,17 +66,18 @@ async fn the_table_says_what_the_file_says(bench: Bench) {
     assert!(matches!(named("past").await, Err(Error::NotFound)));
 
     // Over the API it can be run and paused, but not changed.
-    let (scheduler, id) = (bench.scheduler.clone(), a.id);
-    let removed = bench.write(move |conn| Box::pin(async move { scheduler.remove(conn, Whose::Everyones, id).await }));
+    let scheduler = bench.scheduler.clone();
+    let id = a.id;
+    let removed = bench.transaction(async move |tx| scheduler.remove(tx, Whose::Everyones, id).await);
     assert!(matches!(removed.await, Err(Error::Configured)));
     let checked = bench.scheduler.check_change(
         &bench.user,
         &bench.get(id).await,
         model::json::from_value(json!({"every": "2h"})).unwrap(),
     );
-    let (scheduler, checked) = (bench.scheduler.clone(), checked.unwrap());
-    let changed =
-        bench.write(move |conn| Box::pin(async move { scheduler.change(conn, Whose::Everyones, id, &checked).await }));
+    let scheduler = bench.scheduler.clone();
+    let checked = checked.unwrap();
+    let changed = bench.transaction(async move |tx| scheduler.change(tx, Whose::Everyones, id, &checked).await);
     assert!(matches!(changed.await, Err(Error::Configured)));
     bench.run_now(id).await.unwrap();
     bench.after(1800).await;

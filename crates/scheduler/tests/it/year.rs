@@ -51,7 +51,8 @@ impl Random {
     }
 
     fn range(&mut self, least: u32, most: u32) -> String {
-        let (a, b) = (self.0.u32(least..=most), self.0.u32(least..=most));
+        let a = self.0.u32(least..=most);
+        let b = self.0.u32(least..=most);
         format!("{}-{}", a.min(b), a.max(b))
     }
 
@@ -136,7 +137,8 @@ fn random(count: usize, often: bool, most: usize) -> Vec<(String, &'static str)>
     let mut random = Random(fastrand::Rng::with_seed(SEED + u64::from(often)));
     let mut found: Vec<(String, &str)> = Vec::new();
     while found.len() < count {
-        let (expression, zone) = (random.expression(often), ZONES[found.len() % ZONES.len()]);
+        let expression = random.expression(often);
+        let zone = ZONES[found.len() % ZONES.len()];
         let times = when(&expression, zone).map_or(0, |when| ours(&when, most + 1).len());
         if (1..=most).contains(&times) {
             found.push((expression, zone));
@@ -187,7 +189,8 @@ fn compare(schedules: &[(String, &str)], found: &[Vec<i64>], theirs: &[Vec<i64>]
         let kept = |times: &[i64]| {
             times.iter().copied().filter(|second| !is_left_out(expression, zone, *second)).collect::<Vec<_>>()
         };
-        let (found, theirs) = (kept(found), kept(theirs));
+        let found = kept(found);
+        let theirs = kept(theirs);
         compared += theirs.len();
         let readable = |times: Vec<i64>| {
             let zone = TimeZone::get(zone).unwrap();
@@ -196,7 +199,8 @@ fn compare(schedules: &[(String, &str)], found: &[Vec<i64>], theirs: &[Vec<i64>]
         };
         let missing: Vec<_> = theirs.iter().filter(|time| !found.contains(time)).copied().collect();
         let extra: Vec<_> = found.iter().filter(|time| !theirs.contains(time)).copied().collect();
-        let (missing, extra) = (readable(missing), readable(extra));
+        let missing = readable(missing);
+        let extra = readable(extra);
         assert!(missing.is_empty() && extra.is_empty(), "{expression} in {zone}: without {missing:?}, with {extra:?}");
         assert_eq!(found, theirs, "{expression} in {zone}: in their order, each once");
     }

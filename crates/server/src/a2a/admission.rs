@@ -147,7 +147,8 @@ pub(crate) fn address(in_force: &InForce, extensions: &Extensions, headers: &Hea
 
 /// The user who calls, and whether that is nobody in particular.
 async fn identify(app: &App, offered: &Offered, from: IpAddr, headers: &HeaderMap) -> Result<(User, bool), Denied> {
-    let (way, zone) = (offered.way(), &offered.in_force.settings.time_zone);
+    let way = offered.way();
+    let zone = &offered.in_force.settings.time_zone;
     let agent = &offered.entry.agent;
     if matches!(way, Way::Jwt { .. } | Way::Own(_))
         && let Some(retry_after) = app.a2a().blocks.wait(from, app.clock().now())

@@ -107,7 +107,8 @@ mod tests {
     fn ten_failures_in_five_minutes_block_for_fifteen() {
         // A2A-2
         let blocks = Blocks::default();
-        let (one, other) = (address(1), address(2));
+        let one = address(1);
+        let other = address(2);
         for second in 0..9 {
             assert!(!blocks.failed(one, at(second)));
         }

@@ -1,15 +1,18 @@
 //! What the tasks of one context have in common: with the assistant a conversation, with an interactive agent a session.
 
+use model::UserId;
 use model::agent::{ASSISTANT, Mode};
 use model::conversation::Id;
-use model::session::{Session, State};
-use model::{Clock, UserId};
+use model::session::State;
 use sha2::{Digest, Sha256};
-use store::Conn;
+use store::Transaction;
 use store::a2a::contexts;
 use store::executions::Whose;
-use supervisor::{Entry, Supervisor};
+use supervisor::{Entry, NewSession, Refused};
 use uuid::Uuid;
+
+use super::send::NotSent;
+use crate::App;
 
 /// Longer ids of contexts are not taken.
 const LONGEST: usize = 256;
@@ -32,47 +35,30 @@ pub(crate) fn conversation(entry: &Entry, owner: UserId, context: &str) -> Optio
     Some(uuid::Builder::from_custom_bytes(bytes).into_uuid().into())
 }
 
-/// A session for a context that has none that is open.
-pub(crate) struct Spare {
-    pub(crate) session: Session,
-    pub(crate) node: Uuid,
-    pub(crate) places: i64,
-}
-
-impl Spare {
-    pub(crate) fn new(supervisor: &Supervisor, session: Session, entry: &Entry) -> Self {
-        Self { session, node: supervisor.node(), places: i64::from(entry.agent.places()) }
-    }
-}
-
 pub(crate) fn needs_session(entry: &Entry) -> bool {
     entry.agent.mode == Mode::Interactive
 }
 
-/// The session of a context, and whether it is the spare one, which is opened then. `None`: it would need one, and there is
-/// none.
+/// Returns the open session of a context, or opens the `spare` one for it.
 pub(crate) async fn session(
-    conn: &mut Conn,
+    tx: &mut Transaction,
+    app: &App,
     owner: UserId,
     agent_id: &str,
     context: &str,
-    spare: Option<&Spare>,
-    clock: &Clock,
-) -> store::Result<Option<(Uuid, bool)>> {
-    let entered = contexts::enter(conn, owner, agent_id, context, clock.now()).await?;
+    spare: Result<NewSession, Refused>,
+) -> Result<Uuid, NotSent> {
+    let entered = contexts::enter(tx, owner, agent_id, context, app.clock().now()).await?;
     if let Some(id) = entered.link.session_id {
-        match store::sessions::get(conn, Whose::Users(owner), id).await {
-            Ok(session) if session.ended_at.is_none() && session.state != State::Closing => {
-                return Ok(Some((id, false)));
-            }
-            // It has ended: another one goes on in its place.
+        match store::sessions::get(tx, Whose::Users(owner), id).await {
+            Ok(session) if session.ended_at.is_none() && session.state != State::Closing => return Ok(id),
+            // It has ended: another one takes its place.
             Ok(_) | Err(store::Error::NotFound) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
-    let Some(Spare { session, node, places }) = spare else { return Ok(None) };
-    store::sessions::open(conn, owner, session, *node, *places).await?;
+    let session = app.supervisor().open_session(tx, spare?).await?;
     let link = contexts::Link { session_id: Some(session.id), ..entered.link };
-    contexts::link(conn, owner, agent_id, context, &link).await?;
-    Ok(Some((session.id, true)))
+    contexts::link(tx, owner, agent_id, context, &link).await?;
+    Ok(session.id)
 }

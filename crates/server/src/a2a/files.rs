@@ -46,7 +46,8 @@ pub(crate) async fn parts(app: &App, base: &Base, run: &Run) -> Vec<(String, typ
 }
 
 fn address(base: &Base, run: &Run, name: &str) -> String {
-    let (agent, id) = (&run.execution.agent_id, run.execution.id);
+    let agent = &run.execution.agent_id;
+    let id = run.execution.id;
     format!("{}/agents/{agent}/files/{id}/{}", base.0, utf8_percent_encode(name, ODD))
 }
 

@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn a_user_has_so_many_streams_with_an_agent_and_no_more() {
         // A2A-3
-        let (streams, user) = (Streams::default(), UserId::new(uuid::Uuid::from_u128(1)));
+        let streams = Streams::default();
+        let user = UserId::new(uuid::Uuid::from_u128(1));
         let mut open: Vec<_> = (0..STREAMS).map(|_| streams.open(user, "a").unwrap()).collect();
         assert!(streams.open(user, "a").is_none());
         assert!(

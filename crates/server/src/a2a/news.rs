@@ -79,7 +79,9 @@ fn update(told: Told, seq: i64, goal: i64, now: &Now) -> (i64, StreamResponse) {
 }
 
 fn status(Now { task, .. }: &Now) -> StreamResponse {
-    let (task_id, context_id, status) = (task.id.clone(), task.context_id.clone(), task.status.clone());
+    let task_id = task.id.clone();
+    let context_id = task.context_id.clone();
+    let status = task.status.clone();
     StreamResponse::StatusUpdate(TaskStatusUpdateEvent { task_id, context_id, status, metadata: None })
 }
 
@@ -106,7 +108,10 @@ mod tests {
     const SECOND: Uuid = Uuid::from_u128(2);
 
     fn artifact(id: &str) -> Artifact {
-        let (name, description, metadata, extensions) = (None, None, None, None);
+        let name = None;
+        let description = None;
+        let metadata = None;
+        let extensions = None;
         Artifact { artifact_id: id.into(), name, description, parts: vec![Part::text("x")], metadata, extensions }
     }
 

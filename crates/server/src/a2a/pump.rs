@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ::a2a::Version;
 use ::a2a::types::Message;
+use background::reconcile;
 use futures::StreamExt;
 use model::execution::Standing;
 use notify::callback;
@@ -21,14 +22,12 @@ use super::render::standing_of;
 use super::updates::Following;
 use crate::App;
 
-/// How often there is a look although nothing was heard of.
-const LOOK_SHARED: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_secs(10);
-/// How long commits are gathered: whoever writes much must not be slowed down by those who look.
-const BREATH_SHARED: Duration = Duration::from_millis(100);
-const BREATH: Duration = Duration::from_millis(20);
-/// After a look that failed.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The longest time between two rounds.
+const POLL_INTERVAL_SHARED: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// The time for which commits are gathered: frequent writers must not be slowed down by rounds.
+const DEBOUNCE_SHARED: Duration = Duration::from_millis(100);
+const DEBOUNCE: Duration = Duration::from_millis(20);
 /// Read at once, and at work at the same time.
 const BATCH: i64 = 200;
 const TOGETHER: usize = 8;
@@ -36,41 +35,25 @@ const TOGETHER: usize = 8;
 /// Runs until the server stops.
 pub(crate) async fn run(app: App) {
     let shared = app.store().is_shared();
-    let (look, breath) = if shared { (LOOK_SHARED, BREATH_SHARED) } else { (LOOK, BREATH) };
-    let mut commits = app.store().commits();
-    let mut warned = false;
-    loop {
-        commits.mark_unchanged();
+    let poll_interval = if shared { POLL_INTERVAL_SHARED } else { POLL_INTERVAL };
+    let debounce = if shared { DEBOUNCE_SHARED } else { DEBOUNCE };
+    let wake = || {
+        let mut commits = app.store().commits();
         let ended = app.supervisor().next_end();
-        let failed = match look_after_all(&app).await {
-            Ok(()) => false,
-            Err(error) => {
-                if !warned {
-                    tracing::warn!(event = "pushes_wait", error = %error);
-                }
-                true
-            }
-        };
-        warned = failed;
-        let pause = async {
-            if failed {
-                tokio::time::sleep(PAUSE).await;
-                return;
-            }
+        async move {
             tokio::select! {
-                () = tokio::time::sleep(look) => {}
                 () = ended => {}
-                _ = commits.changed() => tokio::time::sleep(breath).await,
+                _ = commits.changed() => tokio::time::sleep(debounce).await,
             }
-        };
-        if app.stopping().run_until_cancelled(pause).await.is_none() {
-            return;
         }
-    }
+    };
+    let work = || async { look_after_all(&app).await.map(|()| None) };
+    reconcile::run("pushes_wait", poll_interval, app.stopping(), wake, work).await;
 }
 
 async fn look_after_all(app: &App) -> store::Result<()> {
-    let (mut last, mut failed): (Option<Due>, _) = (None, None);
+    let mut last: Option<Due> = None;
+    let mut failed = None;
     loop {
         let due = pushes::due(&mut app.store().reader().await?, last.as_ref(), BATCH).await?;
         let is_last_page = i64::try_from(due.len()).unwrap_or(i64::MAX) < BATCH;
@@ -91,28 +74,24 @@ async fn step(app: &App, due: Due) -> store::Result<()> {
     let store = app.store();
     if let Some(error) = due.given_up.clone() {
         tracing::info!(event = "push_given_up", task_id = %due.task_id, host = due.url, error);
-        return store
-            .write(move |conn| Box::pin(async move { pushes::give_up(conn, &due, &error).await }))
-            .await
-            .map(drop);
+        return store.transaction(async move |tx| pushes::give_up(tx, &due, &error).await).await.map(drop);
     }
     let Some(now) = now(app, &due).await? else {
         // Its owner has erased it.
-        let gone = store.write(move |conn| {
-            Box::pin(async move { pushes::remove(conn, due.owner, &due.agent_id, due.task_id, &due.id).await })
-        });
+        let gone =
+            store.transaction(async move |tx| pushes::remove(tx, due.owner, &due.agent_id, due.task_id, &due.id).await);
         return gone.await.map(drop);
     };
     let version = Version::named(&due.version).unwrap_or(Version::V10);
     let next = news::next(due.told, &now, version).map_err(|error| store::Error::Corrupt(error.to_string()))?;
     match next {
         Next::Wait => Ok(()),
-        Next::Rest => store.write(move |conn| Box::pin(async move { pushes::rest(conn, &due).await })).await.map(drop),
+        Next::Rest => store.transaction(async move |tx| pushes::rest(tx, &due).await).await.map(drop),
         Next::Tell(seq, payload) => {
             let told = Told { execution: now.execution, seq };
-            let (delivery, at) = (delivery(app, &due, payload)?, app.clock().now());
-            let written =
-                store.write(move |conn| Box::pin(async move { pushes::tell(conn, &due, told, &delivery, at).await }));
+            let delivery = delivery(app, &due, payload)?;
+            let at = app.clock().now();
+            let written = store.transaction(async move |tx| pushes::tell(tx, &due, told, &delivery, at).await);
             if written.await? {
                 app.notifier().wake();
             }
@@ -129,7 +108,8 @@ async fn now(app: &App, due: &Due) -> store::Result<Option<Now>> {
         Err(store::Error::NotFound) => return Ok(None),
         following => following?,
     };
-    let (task, story) = (following.task(None), following.story());
+    let task = following.task(None);
+    let story = following.story();
     let answer = story.answer().map(|answer| Message { task_id: Some(task.id.clone()), ..answer });
     Ok(Some(Now {
         execution: following.execution(),

@@ -67,11 +67,11 @@ pub(crate) async fn set(
 ) -> Result<TaskPushNotificationConfig, Error> {
     let task = faults::task_id(&config.task_id)?;
     let new = prepare(app, caller.version, task, &config)?;
-    let (owner, agent, now) = (caller.user.id, caller.entry.agent.id.clone(), app.clock().now());
+    let owner = caller.user.id;
+    let agent = caller.entry.agent.id.clone();
+    let now = app.clock().now();
     let kept = new.clone();
-    let stored = app
-        .store()
-        .write(move |conn| Box::pin(async move { store_with_task(conn, owner, &agent, task, &kept, now).await }));
+    let stored = app.store().transaction(async move |tx| store_with_task(tx, owner, &agent, task, &kept, now).await);
     stored.await.map_err(|error| fault(error, &config.task_id))?;
     let authentication = new.scheme.map(|scheme| AuthenticationInfo { scheme, credentials: None });
     Ok(TaskPushNotificationConfig { id: Some(new.id), authentication, tenant: None, ..config })
@@ -88,7 +88,8 @@ pub(crate) async fn get(
         return Err(Error::invalid("id", "must not be empty"));
     }
     check_id(&request.id)?;
-    let (owner, agent) = (caller.user.id, caller.entry.agent.id.as_str());
+    let owner = caller.user.id;
+    let agent = caller.entry.agent.id.as_str();
     let fault = |error| fault(error, &request.task_id);
     let mut reader = app.store().reader().await.map_err(fault)?;
     a2a::task(&mut reader, owner, agent, task).await.map_err(fault)?;
@@ -122,7 +123,8 @@ pub(crate) async fn list(
     let token = request.page_token.as_deref().filter(|token| !token.is_empty());
     let wrong = |_| Error::invalid("pageToken", "must be the nextPageToken of an earlier answer");
     let after = token.map(Cursor::parse).transpose().map_err(wrong)?;
-    let (owner, agent) = (caller.user.id, caller.entry.agent.id.as_str());
+    let owner = caller.user.id;
+    let agent = caller.entry.agent.id.as_str();
     let fault = |error| fault(error, &request.task_id);
     let mut reader = app.store().reader().await.map_err(fault)?;
     a2a::task(&mut reader, owner, agent, task).await.map_err(fault)?;
@@ -140,13 +142,12 @@ pub(crate) async fn delete(
 ) -> Result<(), Error> {
     let task = faults::task_id(&request.task_id)?;
     check_id(&request.id)?;
-    let (owner, agent) = (caller.user.id, caller.entry.agent.id.clone());
+    let owner = caller.user.id;
+    let agent = caller.entry.agent.id.clone();
     let id = request.id;
-    let removed = app.store().write(move |conn| {
-        Box::pin(async move {
-            a2a::task(conn, owner, &agent, task).await?;
-            pushes::remove(conn, owner, &agent, task, &id).await
-        })
+    let removed = app.store().transaction(async move |tx| {
+        a2a::task(tx, owner, &agent, task).await?;
+        pushes::remove(tx, owner, &agent, task, &id).await
     });
     removed.await.map(drop).map_err(|error| fault(error, &request.task_id))
 }
@@ -197,7 +198,8 @@ pub(crate) fn prepare(
         tracing::error!(event = "push_not_sealed", error = %error);
         Error::new(Kind::Internal, "the configuration cannot be kept here; the log says why")
     })?;
-    let (url, scheme) = (callback::origin(&url), scheme.map(str::to_owned));
+    let url = callback::origin(&url);
+    let scheme = scheme.map(str::to_owned);
     Ok(New { id, url, sealed, scheme, version: version.as_str().to_owned() })
 }
 
@@ -216,9 +218,11 @@ pub(crate) async fn store_with_task(
 
 /// Says where deliveries go.
 pub(crate) fn resolver(app: &App) -> Resolver {
-    let (app, warned) = (Arc::new(app.downgrade()), Arc::new(AtomicBool::new(false)));
+    let app = Arc::new(app.downgrade());
+    let warned = Arc::new(AtomicBool::new(false));
     Arc::new(move |target| {
-        let (app, warned) = (app.clone(), warned.clone());
+        let app = app.clone();
+        let warned = warned.clone();
         Box::pin(async move {
             let app = app.upgrade().ok_or_else(|| Unresolved::Later("this node stops".to_owned()))?;
             resolve(&app, &target, &warned).await

@@ -327,7 +327,8 @@ impl Story {
     }
 
     fn status_update(&self, at: Timestamp) -> StreamResponse {
-        let (task_id, context_id) = (self.of.id.to_string(), self.of.context_id.clone());
+        let task_id = self.of.id.to_string();
+        let context_id = self.of.context_id.clone();
         StreamResponse::StatusUpdate(TaskStatusUpdateEvent {
             task_id,
             context_id,
@@ -337,7 +338,8 @@ impl Story {
     }
 
     fn artifact_update(&self, artifact: types::Artifact, append: bool, last: bool) -> StreamResponse {
-        let (task_id, context_id) = (self.of.id.to_string(), self.of.context_id.clone());
+        let task_id = self.of.id.to_string();
+        let context_id = self.of.context_id.clone();
         StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
             task_id,
             context_id,

@@ -5,15 +5,15 @@ use ::a2a::{Error, Kind, Version};
 use model::execution::Standing;
 use model::said;
 use serde_json::{Map, Value, json};
-use store::Once;
 use store::a2a::{Run, pushes};
-use store::executions::{New, OfTask, Whose};
-use supervisor::{Draft, Origin, Taken};
+use store::executions::{OfTask, Whose};
+use store::{Acknowledge, Transaction};
+use supervisor::{Draft, Origin, Refused, Submission};
 use uuid::Uuid;
 
 use super::caller::Caller;
 use super::cards::Base;
-use super::contexts::{self, Spare};
+use super::contexts;
 use super::updates::Following;
 use super::{faults, push};
 use crate::App;
@@ -47,9 +47,10 @@ pub(crate) async fn send(
     let history_length = configuration.and_then(|configuration| configuration.history_length);
     let at_once = configuration.and_then(|configuration| configuration.return_immediately).unwrap_or_default();
     // Where the answer comes with the end, nobody is told before that is on disk.
-    let once = if at_once { Once::OnDisk } else { Once::Committed };
-    let sent = submit(app, caller, request, once).await?;
-    let (task, is_first) = (sent.task.to_string(), sent.is_first());
+    let when = if at_once { Acknowledge::Synced } else { Acknowledge::Committed };
+    let sent = submit(app, caller, request, when).await?;
+    let task = sent.task.to_string();
+    let is_first = sent.is_first();
     let read = || async {
         let following = Following::begin(app, base, caller.user.id, &caller.entry.agent.id, sent.task).await;
         following.map_err(|error| faults::from_store(error, &task))
@@ -78,10 +79,15 @@ pub(crate) async fn send(
 }
 
 /// Puts a message into the queue of its agent.
-pub(crate) async fn submit(app: &App, caller: &Caller, request: SendMessageRequest, once: Once) -> Result<Sent, Error> {
-    let tasks = app.tasks().clone();
+pub(crate) async fn submit(
+    app: &App,
+    caller: &Caller,
+    request: SendMessageRequest,
+    when: Acknowledge,
+) -> Result<Sent, Error> {
     let Place { asked, context } = place(app, caller, &request.message).await?;
-    let new = prepare(app, caller, &context, asked.as_ref(), request.message)?;
+    let submission = prepare(app, caller, &context, asked.as_ref(), request.message)?;
+    let new = &submission.new;
     let execution = new.execution.id;
     let task = asked.as_ref().map_or(execution, |run| run.task.id);
     let message = new.message.clone().map(|message| store::a2a::Message {
@@ -92,24 +98,10 @@ pub(crate) async fn submit(app: &App, caller: &Caller, request: SendMessageReque
     let begun = new.task.clone().filter(|_| asked.is_none()).zip(message);
     let wanted = request.configuration.and_then(|configuration| configuration.task_push_notification_config);
     let push = wanted.map(|config| push::prepare(app, caller.version, task, &config)).transpose();
-    let push = push.map_err(|error| {
-        if new.spool.is_some() {
-            app.supervisor().forget(&new);
-        }
-        error.inside("taskPushNotificationConfig").inside("configuration")
-    })?;
+    let push = push.map_err(|error| error.inside("taskPushNotificationConfig").inside("configuration"))?;
     // Those who follow the task hear of its next run at once.
-    let once = if asked.is_some() { Once::OnDisk } else { once };
-    // Whoever asked may go away meanwhile: what was written is begun all the same.
-    let (app, caller) = (app.clone(), caller.clone());
-    let putting = async move {
-        put(&app, &caller, new, context, push, once).await?;
-        // Those who have waited for the answer follow what comes of it.
-        asked.iter().for_each(|asked| app.supervisor().ring(asked.execution.id));
-        Ok::<_, Error>(())
-    };
-    let put = tasks.spawn(putting).await;
-    put.map_err(|error| faults::internal(&error.to_string()))??;
+    let when = if asked.is_some() { Acknowledge::Synced } else { when };
+    enqueue(app, caller, submission, context, asked.map(|asked| asked.execution.id), push, when).await?;
     Ok(Sent { task, execution, begun })
 }
 
@@ -159,7 +151,13 @@ fn not_asking(version: Version, standing: Standing) -> Error {
 }
 
 /// The execution to be.
-fn prepare(app: &App, caller: &Caller, context: &str, asked: Option<&Run>, mut message: Message) -> Result<New, Error> {
+fn prepare(
+    app: &App,
+    caller: &Caller,
+    context: &str,
+    asked: Option<&Run>,
+    mut message: Message,
+) -> Result<Submission, Error> {
     message.context_id = Some(context.to_owned());
     let broken = |error: serde_json::Error| faults::internal(&error.to_string());
     let given = serde_json::to_value(&message).map_err(broken)?;
@@ -168,83 +166,78 @@ fn prepare(app: &App, caller: &Caller, context: &str, asked: Option<&Run>, mut m
     let parameters = parameters.map(|id| Map::from_iter([(CONVERSATION.to_owned(), json!(id))]));
     let draft = Draft { input, parameters, message: Some(given), ..Draft::default() };
     let prepared = app.supervisor().prepare_with(&caller.entry, &caller.user, draft, Origin::default());
-    let mut new = prepared.map_err(faults::from_refused)?;
-    let (agent_id, execution_id, binding) = (&new.execution.agent_id, new.execution.id, caller.binding.as_str());
+    let mut submission = prepared.map_err(faults::from_refused)?;
+    let new = &mut submission.new;
+    let agent_id = &new.execution.agent_id;
+    let execution_id = new.execution.id;
+    let binding = caller.binding.as_str();
     let task = asked.map_or(execution_id, |run| run.task.id);
     if let Some(Value::Object(kept)) = &mut new.message {
         kept.insert("taskId".to_owned(), task.to_string().into());
     }
     tracing::info!(event = "a2a_message", agent_id, binding, task_id = %task, execution_id = %execution_id);
     new.task = Some(OfTask { id: task, context_id: context.to_owned() });
-    Ok(new)
+    Ok(submission)
 }
 
-/// Writes it down, with the session that it may need and who is to be told of it, and begins what may begin at once.
-async fn put(
+/// Puts the message into the queue in one transaction, with the session that it may need and its push configuration.
+/// `asked` is the execution whose question the message answers.
+async fn enqueue(
     app: &App,
     caller: &Caller,
-    mut new: New,
+    mut submission: Submission,
     context: String,
+    asked: Option<Uuid>,
     push: Option<pushes::New>,
-    once: Once,
+    when: Acknowledge,
 ) -> Result<(), Error> {
-    let (supervisor, clock) = (app.supervisor(), app.clock().clone());
-    let spooled = new.spool.is_some().then(|| new.clone());
-    let (agent_id, task) = (new.execution.agent_id.clone(), new.task.as_ref().map(|task| task.id.to_string()));
-    let interactive = contexts::needs_session(&caller.entry);
-    let (mut spare, mut refused) = (None, None);
-    if interactive {
-        // Only needed where the context has none that is open.
-        match supervisor.prepare_session_with(&caller.entry) {
-            Ok(session) => spare = Some(Spare::new(supervisor, session, &caller.entry)),
-            Err(why) => refused = Some(why),
+    let task = submission.new.task.as_ref().map(|task| task.id).unwrap_or_default();
+    // Only needed if the context has no open session.
+    let spare = contexts::needs_session(&caller.entry)
+        .then(|| app.supervisor().prepare_session_with(&caller.entry, caller.user.id));
+    let in_job = app.clone();
+    let job = async move |tx: &mut Transaction| -> Result<(), NotSent> {
+        let app = in_job;
+        let owner = submission.new.owner;
+        let agent = submission.new.execution.agent_id.clone();
+        let now = submission.new.execution.created_at;
+        if let Some(spare) = spare {
+            let session = contexts::session(tx, &app, owner, &agent, &context, spare).await?;
+            submission.new.execution.session_id = Some(session);
         }
-    }
-    let (worker, session) = (supervisor.clone(), spare.as_ref().map(|spare| spare.session.clone()));
-    let written = app.store().write_until(once, move |conn| {
-        Box::pin(async move {
-            let mut opened = false;
-            if interactive {
-                let agent = &new.execution.agent_id;
-                match contexts::session(conn, new.owner, agent, &context, spare.as_ref(), &clock).await? {
-                    None => return Ok(Put::NoSession),
-                    Some((id, is_new)) => (new.execution.session_id, opened) = (Some(id), is_new),
-                }
-            }
-            let taken = worker.submit(conn, &new).await?;
-            if let Some((push, task)) = push.as_ref().zip(new.task.as_ref()) {
-                let (agent, now) = (&new.execution.agent_id, new.execution.created_at);
-                push::store_with_task(conn, new.owner, agent, task.id, push, now).await?;
-            }
-            Ok(Put::Written { taken, session: new.execution.session_id, opened })
-        })
-    });
-    let put = written.await;
-    if !matches!(put, Ok(Put::Written { .. })) {
-        spooled.iter().for_each(|new| supervisor.forget(new));
-    }
-    match put {
-        Ok(Put::Written { taken, session: used, opened }) => {
-            if let Some(session) = session.filter(|_| opened) {
-                supervisor.begin_session(session, caller.user.id, caller.entry.clone());
-            }
-            match used {
-                Some(session) => supervisor.wake_session(session),
-                None if taken.is_empty() => supervisor.wake(&agent_id),
-                None => supervisor.begin_all(taken),
-            }
-            Ok(())
+        app.supervisor().enqueue(tx, submission).await?;
+        if let Some(push) = &push {
+            push::store_with_task(tx, owner, &agent, task, push, now).await?;
         }
-        Ok(Put::NoSession) => Err(refused.map_or_else(|| faults::internal("no session"), faults::from_refused)),
-        // Somebody else has answered it meanwhile.
-        Err(store::Error::Ended) => Err(not_asking(caller.version, Standing::Completed)),
-        Err(store::Error::NotEnded) => Err(not_asking(caller.version, Standing::Working)),
-        Err(error) => Err(push::fault(error, task.as_deref().unwrap_or_default())),
+        // Those who have waited for the answer follow the next execution.
+        if let Some(asked) = asked {
+            tx.after_commit(move || app.supervisor().ring(asked));
+        }
+        Ok(())
+    };
+    app.store().transaction_acknowledged(when, job).await.map_err(|error| match error {
+        NotSent::Refused(refused) => faults::from_refused(refused),
+        // Another message has answered the question meanwhile.
+        NotSent::Store(store::Error::Ended) => not_asking(caller.version, Standing::Completed),
+        NotSent::Store(store::Error::NotEnded) => not_asking(caller.version, Standing::Working),
+        NotSent::Store(error) => push::fault(error, &task.to_string()),
+    })
+}
+
+/// Why a message did not enter the queue.
+pub(crate) enum NotSent {
+    Refused(Refused),
+    Store(store::Error),
+}
+
+impl From<Refused> for NotSent {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
     }
 }
 
-/// What became of it.
-enum Put {
-    Written { taken: Taken, session: Option<Uuid>, opened: bool },
-    NoSession,
+impl From<store::Error> for NotSent {
+    fn from(error: store::Error) -> Self {
+        Self::Store(error)
+    }
 }

@@ -68,12 +68,15 @@ pub(crate) async fn list(
     let filter = Filter { context_id, standings, changed_since };
     let fault = |error| faults::from_store(error, "");
     let mut reader = app.store().reader().await.map_err(fault)?;
-    let (owner, agent_id) = (caller.user.id, &caller.entry.agent.id);
+    let owner = caller.user.id;
+    let agent_id = &caller.entry.agent.id;
     let listed = store::a2a::tasks(&mut reader, owner, agent_id, &filter, cursor.as_ref(), page_size.into());
     let (page, total) = listed.await.map_err(fault)?;
     // Who holds one reader and waits for another may wait for somebody who does the same.
     drop(reader);
-    let (mut tasks, mut bytes, mut next) = (Vec::with_capacity(page.rows.len()), 0, page.next);
+    let mut tasks = Vec::with_capacity(page.rows.len());
+    let mut bytes = 0;
+    let mut next = page.next;
     let last = page.rows.len().saturating_sub(1);
     for (at, run) in page.rows.iter().enumerate() {
         let task = if request.include_artifacts.unwrap_or_default() {
@@ -110,7 +113,9 @@ pub(crate) async fn list(
 
 /// A task without its artifacts: what an agent said at length is not even read.
 async fn in_short(conn: &mut Conn, caller: &Caller, last: &Run, history_length: Option<i32>) -> store::Result<Task> {
-    let (owner, agent_id, id) = (caller.user.id, &caller.entry.agent.id, last.task.id);
+    let owner = caller.user.id;
+    let agent_id = &caller.entry.agent.id;
+    let id = last.task.id;
     let (runs, asked) = match history_length {
         Some(0) => (vec![last.clone()], Vec::new()),
         _ => {
@@ -165,7 +170,6 @@ pub(crate) async fn cancel(app: &App, caller: &Caller, base: &Base, request: Can
         if run.standing() == Standing::Cancelled && execution.outcome.is_some() {
             app.supervisor().ring(execution.id);
         } else {
-            app.supervisor().wake_cancelled(execution);
             let patience = caller.entry.agent.grace.duration() + LAST_PATIENCE;
             let end = app.supervisor().wait(Whose::Users(caller.user.id), execution.id);
             let _ = tokio::time::timeout(patience, app.stopping().run_until_cancelled(end)).await;
@@ -186,22 +190,23 @@ pub(crate) async fn cancel(app: &App, caller: &Caller, base: &Base, request: Can
 /// Says that nobody wants a task any more; nothing where it has ended. [`store::Error::Ended`], [`store::Error::NotEnded`]:
 /// it has gone on since it was looked at.
 async fn withdraw(app: &App, caller: &Caller, task: Uuid) -> store::Result<Option<Run>> {
-    let (owner, agent_id, now) = (caller.user.id, caller.entry.agent.id.clone(), app.clock().now());
-    let asked = app.store().write(move |conn| {
-        Box::pin(async move {
-            let run = store::a2a::task(conn, owner, &agent_id, task).await?;
-            match run.standing() {
-                Standing::Asks | Standing::NeedsAccess => {
-                    store::a2a::withdraw(conn, owner, &agent_id, task, now).await.map(Some)
-                }
-                Standing::Waiting | Standing::Working => {
-                    let whose = Whose::Users(owner);
-                    let execution = store::executions::cancel(conn, whose, run.execution.id, now).await?;
-                    Ok(Some(Run { execution, ..run }))
-                }
-                _ => Ok(None),
+    let owner = caller.user.id;
+    let agent_id = caller.entry.agent.id.clone();
+    let now = app.clock().now();
+    let supervisor = app.supervisor().clone();
+    let asked = app.store().transaction(async move |tx| {
+        let run = store::a2a::task(tx, owner, &agent_id, task).await?;
+        match run.standing() {
+            Standing::Asks | Standing::NeedsAccess => {
+                store::a2a::withdraw(tx, owner, &agent_id, task, now).await.map(Some)
             }
-        })
+            Standing::Waiting | Standing::Working => {
+                let whose = Whose::Users(owner);
+                let execution = supervisor.cancel(tx, whose, run.execution.id).await?;
+                Ok(Some(Run { execution, ..run }))
+            }
+            _ => Ok(None),
+        }
     });
     asked.await
 }

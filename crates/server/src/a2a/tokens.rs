@@ -25,7 +25,8 @@ impl Tokens {
         if let Some((_, digest)) = known.filter(|(at, _)| at.elapsed() < KEPT) {
             return digest;
         }
-        let (supervisor, wanted) = (app.supervisor().clone(), reference.to_owned());
+        let supervisor = app.supervisor().clone();
+        let wanted = reference.to_owned();
         let read = tokio::task::spawn_blocking(move || supervisor.secret(&wanted));
         let digest = read.await.ok().flatten().map(|token| Hash::from(Sha256::digest(token)));
         if digest.is_none() {

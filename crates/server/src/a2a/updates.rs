@@ -9,7 +9,7 @@ use ::a2a::{Error, Kind, Updates, Version};
 use model::UserId;
 use model::execution::Standing;
 use serde::Deserialize;
-use store::Once;
+use store::Acknowledge;
 use store::a2a::Run;
 use store::executions::{OfTask, Whose};
 use supervisor::{Account, Follower, Told};
@@ -92,7 +92,8 @@ impl Following {
         (task, message): (OfTask, store::a2a::Message),
         account: &Account,
     ) -> store::Result<Self> {
-        let (execution, artifacts) = (account.execution().clone(), account.artifacts().to_vec());
+        let execution = account.execution().clone();
+        let artifacts = account.artifacts().to_vec();
         let run = Run { task, execution, artifacts, truncated: account.is_truncated() };
         let mut this = Self::new(app, base, owner, run, vec![message]);
         this.follower.knows_all(account);
@@ -294,10 +295,11 @@ pub(crate) async fn stream(
 ) -> Result<Updates, Error> {
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let place = place(app, caller)?;
-    let sent = send::submit(app, caller, request, Once::OnDisk).await?;
+    let sent = send::submit(app, caller, request, Acknowledge::Synced).await?;
     let task = sent.task;
     let fault = |error| faults::from_store(error, &task.to_string());
-    let (owner, agent_id) = (caller.user.id, &caller.entry.agent.id);
+    let owner = caller.user.id;
+    let agent_id = &caller.entry.agent.id;
     let following = Following::begin_before(app, base, owner, agent_id, task, Some(sent.execution)).await;
     let mut following = following.map_err(fault)?;
     following._place = Some(place);

@@ -136,18 +136,17 @@ pub(super) async fn get(
 )]
 pub(super) async fn create(change: Change<Input<Map<String, Value>>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (app, now) = (change.app.clone(), change.app.clock().now());
+    let app = change.app.clone();
+    let now = change.app.clock().now();
     let agent = read(&app, change.body.0.clone())?;
     if app.supervisor().agents().iter().any(|entry| entry.agent.id == agent.id) {
         return Err(taken("id"));
     }
     is_free(&app, &agent)?;
     let answer = change
-        .carry_out("agent", move |conn| {
-            Box::pin(async move {
-                let kept = store::agents::add(conn, &agent, now).await?;
-                Ok(Answer::Created(whole(kept)))
-            })
+        .carry_out("agent", async move |tx| {
+            let kept = store::agents::add(tx, &agent, now).await?;
+            Ok(Answer::Created(whole(kept)))
         })
         .await?;
     app.supervisor().refresh().await?;
@@ -173,7 +172,8 @@ pub(super) async fn replace(
     change: Change<Input<Map<String, Value>>>,
 ) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (app, now) = (change.app.clone(), change.app.clock().now());
+    let app = change.app.clone();
+    let now = change.app.clock().now();
     changeable(&app, &id)?;
     let mut fields = change.body.0.clone();
     match fields.get("id").and_then(Value::as_str) {
@@ -185,11 +185,9 @@ pub(super) async fn replace(
     let agent = read(&app, fields)?;
     is_free(&app, &agent)?;
     let answer = change
-        .carry_out("agent", move |conn| {
-            Box::pin(async move {
-                let kept = store::agents::replace(conn, &agent, now).await?;
-                Ok(Answer::Ok(whole(kept)))
-            })
+        .carry_out("agent", async move |tx| {
+            let kept = store::agents::replace(tx, &agent, now).await?;
+            Ok(Answer::Ok(whole(kept)))
         })
         .await?;
     app.supervisor().refresh().await?;
@@ -211,15 +209,14 @@ pub(super) async fn replace(
 )]
 pub(super) async fn delete(Id(id): Id<String>, change: Change<Nothing>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (app, now) = (change.app.clone(), change.app.clock().now());
+    let app = change.app.clone();
+    let now = change.app.clock().now();
     changeable(&app, &id)?;
     let answer = change
-        .carry_out("agent", move |conn| {
-            Box::pin(async move {
-                store::agents::remove(conn, &id).await?;
-                store::executions::end_waiting(conn, &id, "its agent was removed", now, i64::MAX).await?;
-                Ok(Answer::<NoBody>::NoContent)
-            })
+        .carry_out("agent", async move |tx| {
+            store::agents::remove(tx, &id).await?;
+            store::executions::end_waiting(tx, &id, "its agent was removed", now, i64::MAX).await?;
+            Ok(Answer::<NoBody>::NoContent)
         })
         .await?;
     app.supervisor().refresh().await?;
@@ -328,6 +325,7 @@ fn taken(field: &'static str) -> Problem {
 }
 
 fn whole(kept: store::agents::Kept) -> Whole {
-    let (created_at, updated_at) = (Some(kept.created_at), Some(kept.updated_at));
+    let created_at = Some(kept.created_at);
+    let updated_at = Some(kept.updated_at);
     Whole { agent: kept.agent, source: Source::Api, created_at, updated_at }
 }

@@ -2,25 +2,30 @@
 
 use std::time::Instant;
 
-use assistant::{AgentContext, ErrorType, Request};
+use assistant::turn::{History, Turn};
+use assistant::{AgentContext, Request};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use model::conversation::{self, Id, MAX_AGENT_MESSAGE, MAX_INPUT, Message, Role, ToolCall};
 use model::invalid::Checks;
 use model::{Clock, Invalid, User, UserId};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tools::Held;
+use serde::Deserialize;
+use serde_json::Value;
+use store::idempotency::Key;
+use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use crate::change::{Change, Json};
-use crate::chat::{self, Form, Place, Told, Turn, Usage};
+use crate::chat::document::{self, AgentResponse, ChatResponse};
+use crate::chat::{self, sse};
 use crate::problem::Body as ProblemBody;
 use crate::request::RequestId;
 use crate::{App, Problem};
 
 /// How much of a history that the caller sends is looked at.
 const MAX_HISTORY: usize = 50;
+/// The warning for a longer one.
+const SHORTENED: &str = "only the last 50 messages of the history were looked at";
 
 /// What the user says (S0).
 #[derive(Clone, Deserialize, ToSchema)]
@@ -47,32 +52,6 @@ struct StreamEvent {
     event: String,
     /// A JSON object.
     data: String,
-}
-
-/// What came of it (S1).
-#[derive(Serialize, ToSchema)]
-struct ChatResponse<'a> {
-    response: &'a str,
-    conversation_id: Option<String>,
-    success: bool,
-    tool_calls: &'a [ToolCall],
-    /// In words for the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_type: Option<&'static str>,
-    /// What the user must reply for what waits to be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("yes delete"))]
-    confirmation_phrase: Option<&'a str>,
-    request_id: &'a str,
-    /// Who answered.
-    model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    /// What the user should know though it went well.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    warnings: &'a [String],
 }
 
 /// A message, and the conversation it follows (S4).
@@ -127,50 +106,6 @@ struct RequestMetadata {
     pending: Option<Value>,
 }
 
-#[derive(Serialize, ToSchema)]
-struct AgentResponse<'a> {
-    response_text: &'a str,
-    tool_invocations: Vec<ToolInvocation<'a>>,
-    metadata: ResponseMetadata<'a>,
-}
-
-#[derive(Serialize, ToSchema)]
-struct ToolInvocation<'a> {
-    tool_name: &'a str,
-    #[schema(value_type = Object)]
-    parameters: &'a Value,
-    #[schema(value_type = Option<Object>)]
-    result: Option<&'a Value>,
-    error: Option<&'a str>,
-    duration_ms: u64,
-}
-
-#[derive(Serialize, ToSchema)]
-struct ResponseMetadata<'a> {
-    #[schema(examples("create_task"))]
-    intent: &'a str,
-    confidence: f64,
-    /// What was read in the message.
-    #[schema(value_type = Object)]
-    extracted_params: Value,
-    #[schema(value_type = Option<String>)]
-    clarification_question: Value,
-    processing_time_ms: u64,
-    model: &'a str,
-    request_id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(examples("ValidationError"))]
-    error_type: Option<&'static str>,
-    /// What waits for a confirmation: to be sent back in `metadata.pending` with the next message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pending: Option<&'a Held>,
-    /// What replies of outside models cost.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Usage>,
-    warnings: Vec<&'a str>,
-}
-
 /// Says something to the assistant and streams its answer as server-sent events: `thinking`, `tool_call`,
 /// `response_delta`, `error`, and at last `done`.
 #[utoipa::path(
@@ -190,11 +125,10 @@ pub(super) async fn stream(
     change: Change<Json<ChatRequest>>,
 ) -> Result<Response, Problem> {
     let seen = last_event(&headers)?;
-    let turn = said(change, &request_id, Form::Stream)?;
-    let app = turn.0;
-    // Without a key there is nothing to go on with.
-    let seen = if turn.1.key.is_some() { seen } else { 0 };
-    chat::carry_out(&app, Turn { seen, ..turn.1 }).await
+    let (app, turn) = turn_from_request(change, &request_id)?;
+    // Without a key there is no earlier stream to go on with.
+    let seen = if turn.key.is_some() { seen } else { 0 };
+    chat::respond(&app, turn, seen, sse::encode).await
 }
 
 /// Says something to the assistant and waits for its answer.
@@ -209,8 +143,8 @@ pub(super) async fn stream(
     )
 )]
 pub(super) async fn chat(request_id: RequestId, change: Change<Json<ChatRequest>>) -> Result<Response, Problem> {
-    let (app, turn) = said(change, &request_id, Form::Document(chat_response))?;
-    chat::carry_out(&app, turn).await
+    let (app, turn) = turn_from_request(change, &request_id)?;
+    chat::respond(&app, turn, 0, document::chat).await
 }
 
 /// Runs the assistant on a conversation that the caller keeps; nothing of it is stored.
@@ -237,22 +171,16 @@ pub(super) async fn run(request_id: RequestId, change: Change<Json<AgentRequest>
     if let Some(pending) = body.metadata.and_then(|metadata| metadata.pending) {
         context.hold(pending);
     }
-    let form = if dropped > 0 { Form::Document(agent_response_of_a_part) } else { Form::Document(agent_response) };
     let turn = Turn {
-        request: Request::new(message, &user, app.reader(), app.clock().now()),
-        user,
-        place: Place::Given(context),
-        key,
-        request_id: request_id.to_string(),
-        seen: 0,
-        form,
-        started: Instant::now(),
+        include_reading: true,
+        ..new_turn(&app, user, message, History::FromCaller(Box::new(context)), key, &request_id)
     };
-    chat::carry_out(&app, turn).await
+    let warnings: &[&str] = if dropped > 0 { &[SHORTENED] } else { &[] };
+    chat::respond(&app, turn, 0, async |stream| document::agent(stream, warnings).await).await
 }
 
-/// A checked message for a conversation that is kept here.
-fn said(change: Change<Json<ChatRequest>>, request_id: &RequestId, form: Form) -> Result<(App, Turn), Problem> {
+/// Checks a message for a stored conversation.
+fn turn_from_request(change: Change<Json<ChatRequest>>, request_id: &RequestId) -> Result<(App, Turn), Problem> {
     let (app, user, Json(body), key) = change.into_parts();
     if let Some(user_id) = body.user_id.as_deref() {
         check_user(&app, &user, user_id)?;
@@ -265,17 +193,28 @@ fn said(change: Change<Json<ChatRequest>>, request_id: &RequestId, form: Form) -
     };
     let (message, id) = checks.finish(message.zip(id))?;
     crate::request::note_conversation(&id);
-    let turn = Turn {
+    let turn = new_turn(&app, user, message, History::Stored(id), key, request_id);
+    Ok((app, turn))
+}
+
+fn new_turn(
+    app: &App,
+    user: User,
+    message: String,
+    history: History,
+    key: Option<Key>,
+    request_id: &RequestId,
+) -> Turn {
+    Turn {
         request: Request::new(message, &user, app.reader(), app.clock().now()),
         user,
-        place: Place::Kept(id),
+        history,
         key,
         request_id: request_id.to_string(),
-        seen: 0,
-        form,
         started: Instant::now(),
-    };
-    Ok((app, turn))
+        include_reading: false,
+        cancelled: CancellationToken::new(),
+    }
 }
 
 /// Nobody speaks for another: with authentication the user named must be the one of the token.
@@ -322,73 +261,5 @@ impl From<HistoryCall> for ToolCall {
     fn from(call: HistoryCall) -> Self {
         let HistoryCall { tool_name, parameters, result, error, duration_ms } = call;
         Self { tool_name, parameters, result, error, duration_ms: duration_ms.unwrap_or_default() }
-    }
-}
-
-fn chat_response(told: &Told<'_>) -> serde_json::Result<String> {
-    serde_json::to_string(&ChatResponse {
-        response: &told.result.response,
-        conversation_id: told.conversation_id.map(ToString::to_string),
-        success: told.result.success,
-        tool_calls: &told.result.tool_calls,
-        error: told.result.error.as_deref(),
-        error_type: told.result.error_type.map(ErrorType::as_str),
-        confirmation_phrase: told.result.held.as_ref().map(|held| held.phrase.as_str()),
-        request_id: told.request_id,
-        model: told.model,
-        usage: told.usage(),
-        warnings: &told.result.warnings,
-    })
-}
-
-fn agent_response(told: &Told<'_>) -> serde_json::Result<String> {
-    agent_response_with(told, Vec::new())
-}
-
-fn agent_response_of_a_part(told: &Told<'_>) -> serde_json::Result<String> {
-    agent_response_with(told, vec!["only the last 50 messages of the history were looked at"])
-}
-
-fn agent_response_with(told: &Told<'_>, mut warnings: Vec<&'static str>) -> serde_json::Result<String> {
-    let result = told.result;
-    let warnings = warnings.drain(..).chain(result.warnings.iter().map(String::as_str)).collect();
-    let mut read = serde_json::to_value(&told.request.reading)?;
-    serde_json::to_string(&AgentResponse {
-        response_text: &result.response,
-        tool_invocations: result.tool_calls.iter().map(ToolInvocation::of).collect(),
-        metadata: ResponseMetadata {
-            intent: result.intent.as_str(),
-            confidence: result.confidence,
-            extracted_params: read.get_mut("extracted_params").map_or(json!({}), Value::take),
-            clarification_question: read.get_mut("clarification_question").map_or(Value::Null, Value::take),
-            processing_time_ms: told.milliseconds,
-            model: told.model,
-            request_id: told.request_id,
-            error_type: result.error_type.map(|kind| error_type(kind, result.tool_error.as_deref())),
-            pending: result.held.as_ref(),
-            usage: told.usage(),
-            warnings,
-        },
-    })
-}
-
-impl<'a> ToolInvocation<'a> {
-    fn of(call: &'a ToolCall) -> Self {
-        Self {
-            tool_name: &call.tool_name,
-            parameters: &call.parameters,
-            result: Some(&call.result).filter(|_| call.error.is_none()),
-            error: call.error.as_deref(),
-            duration_ms: call.duration_ms,
-        }
-    }
-}
-
-/// S4's names.
-fn error_type(kind: ErrorType, tool_error: Option<&str>) -> &'static str {
-    match (kind, tool_error) {
-        (_, Some(tools::answer::VALIDATION_ERROR)) => "ValidationError",
-        (ErrorType::ModelUnavailable | ErrorType::Internal, None) => "IntentClassificationError",
-        _ => "ToolInvocationError",
     }
 }

@@ -106,11 +106,9 @@ pub(super) async fn get(
 pub(super) async fn delete(Id(id): Id<ConversationId>, change: Change<Nothing>) -> Result<Response, Problem> {
     let owner = change.user.id;
     change
-        .carry_out("conversation", move |conn| {
-            Box::pin(async move {
-                store::conversations::delete(conn, owner, &id).await?;
-                Ok(Answer::<NoBody>::NoContent)
-            })
+        .carry_out("conversation", async move |tx| {
+            store::conversations::delete(tx, owner, &id).await?;
+            Ok(Answer::<NoBody>::NoContent)
         })
         .await
 }

@@ -96,7 +96,8 @@ pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Resu
 
 async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, out: &Out) -> store::Result<()> {
     out.send(format!("{},\"tasks\":[", head.trim_end_matches('}'))).await?;
-    let (mut cursor, mut between) = (None, "");
+    let mut cursor = None;
+    let mut between = "";
     loop {
         let page = store::tasks::list(&mut conn, owner, &Filter::default(), cursor.as_ref(), MAX_LIMIT).await?;
         for task in &page.rows {
@@ -165,7 +166,8 @@ async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, 
     out.send("],\"schedules\":[".to_owned()).await?;
     (cursor, between) = (None, "");
     loop {
-        let (whose, filter) = (Whose::Users(owner), schedules::Filter::default());
+        let whose = Whose::Users(owner);
+        let filter = schedules::Filter::default();
         let page = schedules::list(&mut conn, whose, &filter, cursor.as_ref(), MAX_LIMIT, now).await?;
         for schedule in &page.rows {
             out.send(format!("{between}{}", json(schedule)?)).await?;
@@ -180,7 +182,8 @@ async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, 
 }
 
 async fn all_messages(conn: &mut Conn, owner: UserId, conversation: &Conversation) -> store::Result<Vec<Message>> {
-    let (mut messages, mut cursor) = (Vec::new(), None);
+    let mut messages = Vec::new();
+    let mut cursor = None;
     loop {
         let page = store::conversations::messages(conn, owner, &conversation.id, cursor.as_ref(), MAX_LIMIT).await?;
         messages.extend(page.rows);
@@ -208,17 +211,18 @@ fn json<T: Serialize>(value: &T) -> store::Result<String> {
 pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Problem> {
     let Import(document) = std::mem::take(&mut change.body);
     let Checked { tasks, reminders, dialogues } = check(document, &change.app)?;
-    let (owner, now) = (change.user.id, change.app.clock().now());
+    let owner = change.user.id;
+    let now = change.app.clock().now();
     change
-        .carry_out("data", move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                let tasks = store::data::import_tasks(conn, &mut step, &tasks, now).await?;
-                let reminders = store::data::import_reminders(conn, owner, &reminders, now).await?;
-                let conversations = store::data::import_conversations(conn, owner, &dialogues).await?;
-                let (tasks, reminders, conversations) = (tasks.into(), reminders.into(), conversations.into());
-                Ok(Answer::Ok(Imported { tasks, reminders, conversations }))
-            })
+        .carry_out("data", async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            let tasks = store::data::import_tasks(tx, &mut step, &tasks, now).await?;
+            let reminders = store::data::import_reminders(tx, owner, &reminders, now).await?;
+            let conversations = store::data::import_conversations(tx, owner, &dialogues).await?;
+            let tasks = tasks.into();
+            let reminders = reminders.into();
+            let conversations = conversations.into();
+            Ok(Answer::Ok(Imported { tasks, reminders, conversations }))
         })
         .await
 }
@@ -305,11 +309,9 @@ impl From<store::data::Imported> for Count {
 pub(super) async fn erase(change: Change<Nothing>) -> Result<Response, Problem> {
     let owner = change.user.id;
     change
-        .carry_out("data", move |conn| {
-            Box::pin(async move {
-                store::data::erase(conn, owner).await?;
-                Ok(Answer::<NoBody>::NoContent)
-            })
+        .carry_out("data", async move |tx| {
+            store::data::erase(tx, owner).await?;
+            Ok(Answer::<NoBody>::NoContent)
         })
         .await
 }

@@ -1,6 +1,5 @@
 //! `/api/executions`: what agents were asked to do, what came of it, and what is happening.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Json;
@@ -9,16 +8,15 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use futures::future::BoxFuture;
 use model::execution::{Execution, ExecutionResult, State as Life, Status};
 use model::{Invalid, User, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use store::Conn;
-use store::executions::{Filter, Kind, New, Whose};
+use store::executions::{Filter, Kind, Whose};
 use store::idempotency::{Key, Reply, once};
 use store::page::Page;
-use supervisor::{Draft, Follower, Origin, Taken, Told};
+use store::{Job, Transaction};
+use supervisor::{Draft, Follower, Origin, Told};
 use tokio_util::io::ReaderStream;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -26,7 +24,7 @@ use uuid::Uuid;
 use super::next_cursor;
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Json as Input, Nothing, respond};
-use crate::chat::sse;
+use crate::event_stream;
 use crate::input::{Id, Query};
 use crate::problem::Body as ProblemBody;
 use crate::{App, Problem};
@@ -100,69 +98,62 @@ pub(super) async fn start(
     key: Option<Key>,
     wait: bool,
 ) -> Result<Response, Problem> {
-    let new = app.supervisor().prepare(user, agent, draft, origin)?;
-    let whose = wait.then_some(Whose::Users(user.id));
-    let problem = Problem::from_store("execution");
-    put(app, (user.id, key), new, |conn, new| Box::pin(store::executions::submit(conn, new)), problem, whose).await
+    let submission = app.supervisor().prepare(user, agent, draft, origin)?;
+    let supervisor = app.supervisor().clone();
+    let enqueue = async move |tx: &mut Transaction| supervisor.enqueue(tx, submission).await;
+    let whose = Whose::Users(user.id);
+    let reply = enqueue_once(app, user.id, key, whose, enqueue).await.map_err(Problem::from_store("execution"))?;
+    reply.respond(app, wait).await
 }
 
-/// Has `submit` put an execution into the queue, once for the key of whoever asks, and waits for its end if it is said
-/// whose that must be.
-pub(super) async fn put<F>(
+/// Puts an execution into the queue by `enqueue`, once for the key of the user. `whose` says who may see it.
+pub(super) async fn enqueue_once<W>(
     app: &App,
-    (asking, key): (UserId, Option<Key>),
-    new: New,
-    submit: F,
-    problem: impl Fn(store::Error) -> Problem,
-    wait: Option<Whose>,
-) -> Result<Response, Problem>
+    user: UserId,
+    key: Option<Key>,
+    whose: Whose,
+    enqueue: W,
+) -> store::Result<Enqueued>
 where
-    F: for<'c> FnOnce(&'c mut Conn, &'c New) -> BoxFuture<'c, store::Result<()>> + Send + 'static,
+    W: AsyncFnOnce(&mut Transaction) -> store::Result<Uuid> + for<'t> Job<'t, Uuid, store::Error> + 'static,
 {
     let now = app.clock().now();
-    let (session, agent) = (new.execution.session_id, new.execution.agent_id.clone());
-    let spooled = new.spool.is_some().then(|| new.clone());
-    let (supervisor, taken) = (app.supervisor().clone(), Arc::new(Mutex::new(Taken::default())));
-    let (store, worker, at_once) = (app.store().clone(), supervisor.clone(), taken.clone());
-    let putting = async move {
-        let written = store.write(move |conn| {
-            Box::pin(async move {
-                once(conn, asking, key.as_ref(), now, |conn| {
-                    Box::pin(async move {
-                        submit(conn, &new).await?;
-                        let execution = store::executions::get(conn, Whose::Users(new.owner), new.execution.id).await?;
-                        let body = serde_json::to_string(&execution);
-                        let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
-                        if session.is_none() {
-                            let taken = worker.take(conn, &new.execution.agent_id).await?;
-                            *at_once.lock().unwrap_or_else(PoisonError::into_inner) = taken;
-                        }
-                        Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
-                    })
-                })
-                .await
-            })
-        });
-        let written = written.await;
-        if let Some(new) = spooled.filter(|_| !matches!(written, Ok((_, false)))) {
-            supervisor.forget(&new);
-        }
-        if written.is_ok() {
-            let taken = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
-            match session {
-                Some(session) => supervisor.wake_session(session),
-                None if taken.is_empty() => supervisor.wake(&agent),
-                None => supervisor.begin_all(taken),
-            }
-        }
-        written
+    let job = async move |tx: &mut Transaction| {
+        let work = async move |tx: &mut Transaction| -> store::Result<Reply> {
+            let id = enqueue(&mut *tx).await?;
+            let execution = store::executions::get(tx, whose, id).await?;
+            let body = serde_json::to_string(&execution);
+            let body = body.map_err(|error| store::Error::Corrupt(error.to_string()))?;
+            Ok(Reply { status: StatusCode::ACCEPTED.as_u16(), body })
+        };
+        once(tx, user, key.as_ref(), now, work).await
     };
-    // Whoever asked may go away meanwhile: what was taken is begun all the same.
-    let put = app.tasks().spawn(putting).await.map_err(|error| Problem::internal(error.to_string()))?;
-    let (reply, earlier) = put.map_err(problem)?;
-    let Some(whose) = wait else { return Ok(respond(reply, earlier)) };
-    let id = serde_json::from_str::<Value>(&reply.body).ok().and_then(|body| body["id"].as_str()?.parse().ok());
-    done(app, whose, id.ok_or_else(|| Problem::internal("an execution without an id"))?).await
+    let (reply, is_replay) = app.store().transaction(job).await?;
+    Ok(Enqueued { reply, is_replay, whose })
+}
+
+/// An execution in the queue, as the answer describes it.
+pub(super) struct Enqueued {
+    reply: Reply,
+    is_replay: bool,
+    whose: Whose,
+}
+
+impl Enqueued {
+    /// Answers at once, or with `wait` when the execution has ended.
+    pub(super) async fn respond(self, app: &App, wait: bool) -> Result<Response, Problem> {
+        #[derive(Deserialize)]
+        struct Queued {
+            id: Uuid,
+        }
+
+        if !wait {
+            return Ok(respond(self.reply, self.is_replay));
+        }
+        let queued: Queued =
+            serde_json::from_str(&self.reply.body).map_err(|error| Problem::internal(error.to_string()))?;
+        done(app, self.whose, queued.id).await
+    }
 }
 
 /// The end of an execution, however long that takes.
@@ -275,17 +266,10 @@ async fn result_of(app: &App, whose: Whose, id: Uuid) -> Result<ExecutionResult,
     )
 )]
 pub(super) async fn cancel(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let (app, whose, now) = (change.app.clone(), visible(&change.user), change.app.clock().now());
-    let answer = change
-        .carry_out("execution", move |conn| {
-            Box::pin(async move { store::executions::cancel(conn, whose, id, now).await.map(Answer::Ok) })
-        })
-        .await?;
-    let mut reader = app.store().reader().await?;
-    if let Ok(execution) = store::executions::get(&mut reader, whose, id).await {
-        app.supervisor().wake_cancelled(&execution);
-    }
-    Ok(answer)
+    let supervisor = change.app.supervisor().clone();
+    let whose = visible(&change.user);
+    let cancel = async move |tx: &mut Transaction| supervisor.cancel(tx, whose, id).await.map(Answer::Ok);
+    change.carry_out("execution", cancel).await
 }
 
 /// Asks the same of the same agent again, as a new execution.
@@ -367,7 +351,8 @@ pub(super) async fn events(
     let follower = if so_far { follower.so_far() } else { follower };
     let stopping = app.stopping().clone();
     let stream = futures::stream::unfold(Some(follower), move |follower| {
-        let (app, stopping) = (app.clone(), stopping.clone());
+        let app = app.clone();
+        let stopping = stopping.clone();
         async move {
             let mut follower = follower?;
             tokio::select! {
@@ -384,7 +369,7 @@ pub(super) async fn events(
             }
         }
     });
-    Ok(sse::respond(Body::from_stream(stream.map(Ok::<_, std::convert::Infallible>))))
+    Ok(event_stream::respond(Body::from_stream(stream.map(Ok::<_, std::convert::Infallible>))))
 }
 
 /// A file that an execution left.
@@ -436,8 +421,8 @@ async fn block(app: &App, whose: Whose, follower: &Follower, told: Told) -> Stri
         at: jiff::Timestamp,
     }
     let event = |id: Option<i64>, name: &str, data: serde_json::Result<String>| {
-        let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
-        format!("{id}event: {name}\ndata: {}\n\n", data.unwrap_or_default())
+        let id = id.map(|id| id.to_string());
+        event_stream::encode(id.as_deref(), name, &data.unwrap_or_default())
     };
     match told {
         Told::Event(told) if told.kind == Kind::State => {

@@ -20,13 +20,19 @@ use axum::http::Method;
 use axum::routing::get;
 use serde::Serialize;
 use store::page::Page;
+use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::App;
 
+/// Paths with a wildcard: the description has another form of them than the router.
+#[derive(OpenApi)]
+#[openapi(paths(executions::artifact))]
+struct Wildcards;
+
 pub(crate) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+    OpenApiRouter::with_openapi(Wildcards::openapi())
         .routes(routes!(chat::stream))
         .routes(routes!(chat::chat))
         .routes(routes!(chat::run))

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::next_cursor;
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Nothing};
-use crate::chat::sse;
+use crate::event_stream;
 use crate::input::{Id, Query};
 use crate::problem::Body as ProblemBody;
 use crate::{App, Problem};
@@ -85,9 +85,10 @@ pub(super) async fn stream(
         None => store::notifications::last(&mut app.store().reader().await?, user.id).await?,
         Some(_) => return Err(Invalid::one("Last-Event-ID", "number", "must be the id of an event").into()),
     };
-    let (follower, stopping) = (app.notifier().follow(user.id, after), app.stopping().clone());
+    let follower = app.notifier().follow(user.id, after);
+    let stopping = app.stopping().clone();
     // Something at once, so that whoever listens knows that it is heard, and behind which event.
-    let begun = format!("id: {after}\n\n{}", sse::KEEP_ALIVE);
+    let begun = format!("{}{}", sse::position(after), sse::KEEP_ALIVE);
     let told = futures::stream::unfold(follower, move |mut follower| {
         let stopping = stopping.clone();
         async move {
@@ -96,7 +97,7 @@ pub(super) async fn stream(
                     Err(_) => Some((sse::KEEP_ALIVE.to_owned(), follower)),
                     Ok(Ok(told)) => {
                         let data = serde_json::to_string(&told.notification).unwrap_or_default();
-                        Some((format!("id: {}\nevent: notification\ndata: {data}\n\n", told.seq), follower))
+                        Some((event_stream::encode(Some(&told.seq.to_string()), "notification", &data), follower))
                     }
                     Ok(Err(_)) => None,
                 },
@@ -106,7 +107,7 @@ pub(super) async fn stream(
         }
     });
     let stream = futures::stream::iter([begun]).chain(told).map(Ok::<_, std::convert::Infallible>);
-    Ok(sse::respond(Body::from_stream(stream)))
+    Ok(event_stream::respond(Body::from_stream(stream)))
 }
 
 /// Notes that a notification was read; the first time counts.
@@ -121,10 +122,11 @@ pub(super) async fn stream(
     )
 )]
 pub(super) async fn read(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let (owner, now) = (change.user.id, change.app.clock().now());
+    let owner = change.user.id;
+    let now = change.app.clock().now();
     change
-        .carry_out("notification", move |conn| {
-            Box::pin(async move { store::notifications::mark_read(conn, owner, id, now).await.map(Answer::Ok) })
+        .carry_out("notification", async move |tx| {
+            store::notifications::mark_read(tx, owner, id, now).await.map(Answer::Ok)
         })
         .await
 }

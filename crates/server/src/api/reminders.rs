@@ -73,16 +73,17 @@ pub(super) async fn list(
     )
 )]
 pub(super) async fn create(change: Change<Body<Draft>>) -> Result<Response, Problem> {
-    let (app, user, draft) = (&change.app, &change.user, change.body.0.clone());
+    let app = &change.app;
+    let user = &change.user;
+    let draft = change.body.0.clone();
     let reminder = draft.check(app.clock(), user)?;
-    let (owner, now) = (user.id, app.clock().now());
+    let owner = user.id;
+    let now = app.clock().now();
     change
-        .carry_out("task", move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                store::reminders::create(conn, &mut step, &reminder, now).await?;
-                Ok(Answer::Created(reminder))
-            })
+        .carry_out("task", async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            store::reminders::create(tx, &mut step, &reminder, now).await?;
+            Ok(Answer::Created(reminder))
         })
         .await
 }
@@ -119,11 +120,9 @@ pub(super) async fn get(
 pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
     let owner = change.user.id;
     change
-        .carry_out("reminder", move |conn| {
-            Box::pin(async move {
-                store::reminders::delete(conn, owner, id).await?;
-                Ok(Answer::<NoBody>::NoContent)
-            })
+        .carry_out("reminder", async move |tx| {
+            store::reminders::delete(tx, owner, id).await?;
+            Ok(Answer::<NoBody>::NoContent)
         })
         .await
 }

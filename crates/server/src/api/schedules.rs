@@ -1,8 +1,6 @@
 //! `/api/schedules`: agents that are run at certain times. Whoever has a schedule runs programs on this host, so making,
 //! changing and running one is for administrators (OPS-6); others see their own, which they have left.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -14,11 +12,12 @@ use model::schedule::{Decision, Draft, Patch, Schedule, Source};
 use model::{Invalid, User};
 use scheduler::Explanation;
 use serde::{Deserialize, Serialize};
+use store::Transaction;
 use store::schedules::Filter;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::executions::{Done, Executions, put, visible};
+use super::executions::{Done, Executions, enqueue_once, visible};
 use super::{NoBody, next_cursor};
 use crate::auth::{Asking, require_admin};
 use crate::change::{Answer, Change, Json as Input, Nothing, Perhaps};
@@ -88,7 +87,8 @@ pub(super) async fn list(
         reference: query.text("ref").map(str::to_owned),
     };
     let (limit, cursor) = query.page()?;
-    let (mut reader, now) = (app.store().reader().await?, app.clock().now());
+    let mut reader = app.store().reader().await?;
+    let now = app.clock().now();
     let page = store::schedules::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit, now).await?;
     Ok(Json(Schedules { count: page.rows.len(), next_cursor: next_cursor(&page), schedules: page.rows }))
 }
@@ -107,15 +107,11 @@ pub(super) async fn list(
 )]
 pub(super) async fn create(change: Change<Input<Draft>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (app, owner) = (change.app.clone(), change.user.id);
-    let checked = app.scheduler().check(&change.user, change.body.0.clone())?;
-    let scheduler = app.scheduler().clone();
-    let answer = change.carry_out("schedule", move |conn| {
-        Box::pin(async move { scheduler.create(conn, owner, &checked).await.map(Answer::Created) })
-    });
-    let answer = answer.await?;
-    app.scheduler().wake();
-    Ok(answer)
+    let owner = change.user.id;
+    let scheduler = change.app.scheduler().clone();
+    let checked = scheduler.check(&change.user, change.body.0.clone())?;
+    let create = async move |tx: &mut Transaction| scheduler.create(tx, owner, &checked).await.map(Answer::Created);
+    change.carry_out("schedule", create).await
 }
 
 /// One schedule.
@@ -135,7 +131,8 @@ pub(super) async fn get(
 }
 
 async fn find(app: &App, user: &User, id: Uuid) -> Result<Schedule, Problem> {
-    let (mut reader, now) = (app.store().reader().await?, app.clock().now());
+    let mut reader = app.store().reader().await?;
+    let now = app.clock().now();
     store::schedules::get(&mut reader, visible(user), id, now).await.map_err(problem)
 }
 
@@ -166,35 +163,21 @@ fn problem(error: store::Error) -> Problem {
 )]
 pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Input<Patch>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (app, user, patch) = (change.app.clone(), change.user.clone(), change.body.0.clone());
-    let scheduler = app.scheduler().clone();
-    // What it is changed from is known only where nobody else can change it any more.
-    let wrong = Arc::new(Mutex::new(None));
-    let told = wrong.clone();
-    let now = app.clock().now();
-    let answer = change.carry_out("schedule", move |conn| {
-        Box::pin(async move {
-            let whose = visible(&user);
-            let kept = store::schedules::lock(conn, whose, id, now).await?;
-            if kept.schedule.source == Source::File {
-                return Err(store::Error::Configured);
-            }
-            let checked = match scheduler.check_change(&user, &kept.schedule, patch) {
-                Ok(checked) => checked,
-                Err(invalid) => {
-                    *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(invalid);
-                    return Err(store::Error::NotFound);
-                }
-            };
-            scheduler.change(conn, whose, id, &checked).await.map(Answer::Ok)
-        })
-    });
-    let answer = answer.await;
-    if let Some(invalid) = wrong.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(invalid.into());
-    }
-    app.scheduler().wake();
-    answer
+    let user = change.user.clone();
+    let patch = change.body.0.clone();
+    let scheduler = change.app.scheduler().clone();
+    let now = change.app.clock().now();
+    let update = async move |tx: &mut Transaction| -> Result<_, Problem> {
+        let whose = visible(&user);
+        // The patch is checked against the locked row, which no other request can change meanwhile.
+        let kept = store::schedules::lock(tx, whose, id, now).await.map_err(problem)?;
+        if kept.schedule.source == Source::File {
+            return Err(problem(store::Error::Configured));
+        }
+        let checked = scheduler.check_change(&user, &kept.schedule, patch)?;
+        scheduler.change(tx, whose, id, &checked).await.map(Answer::Ok).map_err(problem)
+    };
+    change.carry_out_or(|problem| problem, update).await
 }
 
 /// Removes a schedule with its history. What it ran stays on record.
@@ -212,14 +195,13 @@ pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Input<Patch>>) -> Re
 )]
 pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (scheduler, whose) = (change.app.scheduler().clone(), visible(&change.user));
-    let answer = change.carry_out("schedule", move |conn| {
-        Box::pin(async move {
-            scheduler.remove(conn, whose, id).await?;
-            Ok(Answer::<NoBody>::NoContent)
-        })
-    });
-    answer.await
+    let scheduler = change.app.scheduler().clone();
+    let whose = visible(&change.user);
+    let remove = async move |tx: &mut Transaction| {
+        scheduler.remove(tx, whose, id).await?;
+        Ok(Answer::<NoBody>::NoContent)
+    };
+    change.carry_out("schedule", remove).await
 }
 
 /// Why a schedule is paused.
@@ -248,11 +230,11 @@ pub(super) async fn pause(Id(id): Id<Uuid>, change: Change<Perhaps<Pause>>) -> R
     require_admin(&change.user)?;
     let reason = change.body.0.reason.clone();
     let reason = reason.map_or(Ok(None), |reason| model::text::optional("reason", &reason, MAX_REASON))?;
-    let (scheduler, whose) = (change.app.scheduler().clone(), visible(&change.user));
-    let answer = change.carry_out("schedule", move |conn| {
-        Box::pin(async move { scheduler.pause(conn, whose, id, reason.as_deref()).await.map(Answer::Ok) })
-    });
-    answer.await
+    let scheduler = change.app.scheduler().clone();
+    let whose = visible(&change.user);
+    let pause =
+        async move |tx: &mut Transaction| scheduler.pause(tx, whose, id, reason.as_deref()).await.map(Answer::Ok);
+    change.carry_out("schedule", pause).await
 }
 
 /// Lets a schedule go on with its next time from now.
@@ -270,14 +252,10 @@ pub(super) async fn pause(Id(id): Id<Uuid>, change: Change<Perhaps<Pause>>) -> R
 )]
 pub(super) async fn resume(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (app, whose) = (change.app.clone(), visible(&change.user));
-    let scheduler = app.scheduler().clone();
-    let answer = change.carry_out_or(problem, move |conn| {
-        Box::pin(async move { scheduler.resume(conn, whose, id).await.map(Answer::Ok) })
-    });
-    let answer = answer.await?;
-    app.scheduler().wake();
-    Ok(answer)
+    let whose = visible(&change.user);
+    let scheduler = change.app.scheduler().clone();
+    let resume = async move |tx: &mut Transaction| scheduler.resume(tx, whose, id).await.map(Answer::Ok);
+    change.carry_out_or(problem, resume).await
 }
 
 /// Whether to wait for a run.
@@ -309,20 +287,16 @@ pub(super) struct Run {
 pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<Run>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
     let (app, user, Perhaps(Run { wait }), key) = change.into_parts();
-    let (whose, now) = (visible(&user), app.clock().now());
+    let whose = visible(&user);
+    let now = app.clock().now();
     let mut reader = app.store().reader().await?;
     let kept = store::schedules::look(&mut reader, whose, id, now).await.map_err(problem)?;
     drop(reader);
-    let (scheduler, new) = (app.scheduler().clone(), app.scheduler().prepare_run(&kept)?);
-    put(
-        &app,
-        (user.id, key),
-        new,
-        move |conn, new| Box::pin(async move { scheduler.run_now(conn, whose, id, new).await }),
-        problem,
-        wait.then_some(whose),
-    )
-    .await
+    let scheduler = app.scheduler().clone();
+    let submission = scheduler.prepare_run(&kept)?;
+    let run = async move |tx: &mut Transaction| scheduler.run_now(tx, whose, id, submission).await;
+    let queued = enqueue_once(&app, user.id, key, whose, run).await.map_err(problem)?;
+    queued.respond(&app, wait).await
 }
 
 /// What a schedule has run, newest first.

@@ -7,6 +7,7 @@ use model::Invalid;
 use model::session::Session;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use store::Transaction;
 use supervisor::{Draft, Origin};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -64,24 +65,10 @@ pub(super) struct Sessions {
     )
 )]
 pub(super) async fn open(change: Change<Input<Open>>) -> Result<Response, Problem> {
-    let (app, owner) = (change.app.clone(), change.user.id);
-    let (session, entry) = app.supervisor().prepare_session(&change.user, &change.body.0.agent_id)?;
-    let (node, places, opened) = (app.supervisor().node(), i64::from(entry.agent.places()), session.clone());
-    let answer = change
-        .carry_out("session", move |conn| {
-            Box::pin(async move {
-                store::sessions::open(conn, owner, &opened, node, places).await?;
-                Ok(Answer::Created(opened))
-            })
-        })
-        .await?;
-    // The answer to a request that was sent before is about another session, which has begun.
-    let mut reader = app.store().reader().await?;
-    if store::sessions::get(&mut reader, visible_to(owner), session.id).await.is_ok() {
-        drop(reader);
-        app.supervisor().begin_session(session, owner, entry);
-    }
-    Ok(answer)
+    let supervisor = change.app.supervisor().clone();
+    let new = supervisor.prepare_session(&change.user, &change.body.0.agent_id)?;
+    let open = async move |tx: &mut Transaction| supervisor.open_session(tx, new).await.map(Answer::Created);
+    change.carry_out("session", open).await
 }
 
 /// Sessions, newest first; those that have ended only with `ended=true`.
@@ -144,17 +131,13 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn close(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
-    let (app, whose) = (change.app.clone(), visible(&change.user));
-    let answer = change
-        .carry_out("session", move |conn| {
-            Box::pin(async move {
-                store::sessions::ask_to_close(conn, whose, id).await?;
-                Ok(Answer::<NoBody>::NoContent)
-            })
-        })
-        .await?;
-    app.supervisor().wake_session(id);
-    Ok(answer)
+    let supervisor = change.app.supervisor().clone();
+    let whose = visible(&change.user);
+    let close = async move |tx: &mut Transaction| {
+        supervisor.close_session(tx, whose, id).await?;
+        Ok(Answer::<NoBody>::NoContent)
+    };
+    change.carry_out("session", close).await
 }
 
 /// Says something in a session and answers with what the agent says.

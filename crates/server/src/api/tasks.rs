@@ -81,16 +81,16 @@ pub(super) async fn list(
     responses((status = 201, body = Task))
 )]
 pub(super) async fn create(change: Change<Body<Draft>>) -> Result<Response, Problem> {
-    let (app, user, draft) = (&change.app, &change.user, change.body.0.clone());
+    let app = &change.app;
+    let user = &change.user;
+    let draft = change.body.0.clone();
     let task = draft.check(app.in_force().settings.tasks, app.clock(), user)?;
     let owner = user.id;
     change
-        .carry_out("task", move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                store::tasks::create(conn, &mut step, &task).await?;
-                Ok(Answer::Created(task))
-            })
+        .carry_out("task", async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            store::tasks::create(tx, &mut step, &task).await?;
+            Ok(Answer::Created(task))
         })
         .await
 }
@@ -143,13 +143,12 @@ pub(super) async fn complete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Resul
 }
 
 async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Result<Response, Problem> {
-    let (user, clock) = (change.user.clone(), change.app.clock().clone());
+    let user = change.user.clone();
+    let clock = change.app.clock().clone();
     change
-        .carry_out("task", move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, user.id).await?;
-                store::recurring::change(conn, &mut step, id, &patch, &clock, &user.time_zone).await.map(Answer::Ok)
-            })
+        .carry_out("task", async move |tx| {
+            let mut step = Step::begin(tx, user.id).await?;
+            store::recurring::change(tx, &mut step, id, &patch, &clock, &user.time_zone).await.map(Answer::Ok)
         })
         .await
 }
@@ -168,12 +167,10 @@ async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Re
 pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
     let owner = change.user.id;
     change
-        .carry_out("task", move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                store::tasks::delete(conn, &mut step, id).await?;
-                Ok(Answer::<NoBody>::NoContent)
-            })
+        .carry_out("task", async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            store::tasks::delete(tx, &mut step, id).await?;
+            Ok(Answer::<NoBody>::NoContent)
         })
         .await
 }
@@ -227,18 +224,17 @@ pub(super) struct Completed {
 )]
 pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
     let ids = change.body.0.clone().check()?;
-    let (user, clock) = (change.user.clone(), change.app.clock().clone());
+    let user = change.user.clone();
+    let clock = change.app.clock().clone();
     change
-        .carry_out("task", move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, user.id).await?;
-                let mut tasks = Vec::with_capacity(ids.len());
-                let done = model::task::Change::complete();
-                for id in ids {
-                    tasks.push(store::recurring::change(conn, &mut step, id, &done, &clock, &user.time_zone).await?);
-                }
-                Ok(Answer::Ok(Completed { count: tasks.len(), tasks, next_cursor: None }))
-            })
+        .carry_out("task", async move |tx| {
+            let mut step = Step::begin(tx, user.id).await?;
+            let mut tasks = Vec::with_capacity(ids.len());
+            let done = model::task::Change::complete();
+            for id in ids {
+                tasks.push(store::recurring::change(tx, &mut step, id, &done, &clock, &user.time_zone).await?);
+            }
+            Ok(Answer::Ok(Completed { count: tasks.len(), tasks, next_cursor: None }))
         })
         .await
 }
@@ -258,14 +254,12 @@ pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Resp
     let ids = change.body.0.clone().check()?;
     let owner = change.user.id;
     change
-        .carry_out("task", move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                for id in ids {
-                    store::tasks::delete(conn, &mut step, id).await?;
-                }
-                Ok(Answer::<NoBody>::NoContent)
-            })
+        .carry_out("task", async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            for id in ids {
+                store::tasks::delete(tx, &mut step, id).await?;
+            }
+            Ok(Answer::<NoBody>::NoContent)
         })
         .await
 }
@@ -282,9 +276,5 @@ pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Resp
 )]
 pub(super) async fn undo(change: Change<Nothing>) -> Result<Response, Problem> {
     let owner = change.user.id;
-    change
-        .carry_out("change to undo", move |conn| {
-            Box::pin(async move { store::undo::undo(conn, owner).await.map(Answer::Ok) })
-        })
-        .await
+    change.carry_out("change to undo", async move |tx| store::undo::undo(tx, owner).await.map(Answer::Ok)).await
 }

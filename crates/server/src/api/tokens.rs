@@ -43,13 +43,12 @@ pub(super) async fn revoke(change: Change<Json<Revocation>>) -> Result<Response,
     if require_admin(&change.user).is_err() {
         own(&change, owner).await?;
     }
-    let (app, revoked) = (change.app.clone(), id.clone());
+    let app = change.app.clone();
+    let revoked = id.clone();
     let response = change
-        .carry_out("token", move |conn| {
-            Box::pin(async move {
-                store::tokens::revoke(conn, &id, expires_at, now).await?;
-                Ok(Answer::<NoBody>::NoContent)
-            })
+        .carry_out("token", async move |tx| {
+            store::tokens::revoke(tx, &id, expires_at, now).await?;
+            Ok(Answer::<NoBody>::NoContent)
         })
         .await?;
     app.revocations().add(revoked);

@@ -30,7 +30,8 @@ pub struct Minted {
 /// `None` without a secret: tokens of a JWKS are its issuer's to give.
 pub fn mint(auth: &Auth, wanted: &Wanted, clock: &Clock) -> Option<Minted> {
     let secret = auth.secret.as_ref()?;
-    let (now, id) = (clock.now(), clock.id().to_string());
+    let now = clock.now();
+    let id = clock.id().to_string();
     let expires_at = now + wanted.ttl;
     let claims = Claims {
         sub: wanted.user,

@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
+use background::reconcile;
+
 use crate::App;
 
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -33,9 +35,6 @@ impl Revocations {
 
 /// Reads the list until the server stops. The list known last stays in force while the database is away.
 pub(crate) async fn keep_fresh(app: App) {
-    while app.stopping().run_until_cancelled(tokio::time::sleep(INTERVAL)).await.is_some() {
-        if let Err(error) = app.revocations().refresh(&app).await {
-            tracing::warn!(error = %error, "the list of revoked tokens was not read");
-        }
-    }
+    let work = || async { app.revocations().refresh(&app).await.map(|()| None) };
+    reconcile::run("revocations_not_read", INTERVAL, app.stopping(), std::future::pending, work).await;
 }

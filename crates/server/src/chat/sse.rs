@@ -1,78 +1,125 @@
-//! Events as they go over the wire (S0's SSE format). Their ids count from 1, so that a client can say what it has seen.
+//! Encodes a turn as server-sent events (S0's format). Their ids count from 1, so that a client can say what it has seen.
 
-use assistant::Event;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use assistant::turn::{TurnOutcome, TurnStream};
+use assistant::{ErrorType, Status, TurnEvent};
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use model::conversation::Id;
 use serde::Serialize;
+use serde_json::Value;
+use sse::KEEP_ALIVE;
 
-use super::{Told, Usage};
+use super::document::TokenUsage;
+use crate::event_stream;
 
-/// Keeps connections open through whatever is between us and the client.
-pub(crate) const KEEP_ALIVE: &str = ": keep-alive\n\n";
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// A turn from its first event to `done`.
-pub(crate) fn whole(events: &[Event], told: &Told<'_>) -> serde_json::Result<String> {
+/// The data of one event.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Data<'a> {
+    Thinking { content: &'a str },
+    ToolCall { tool_name: &'a str, arguments: &'a Value, status: Status },
+    ResponseDelta { delta: &'a str, accumulated: &'a str },
+    Error { error_type: ErrorType, message: &'a str, recoverable: bool },
+    Done(Done<'a>),
+}
+
+#[derive(Serialize)]
+struct Done<'a> {
+    final_output: &'a str,
+    tools_called: Vec<&'a str>,
+    success: bool,
+    conversation_id: Option<&'a Id>,
+    /// The reply that confirms a pending action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirmation_phrase: Option<&'a str>,
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<TokenUsage>,
+}
+
+impl<'a> From<&'a TurnOutcome> for Done<'a> {
+    fn from(outcome: &'a TurnOutcome) -> Self {
+        let result = &outcome.result;
+        Self {
+            final_output: &result.response,
+            tools_called: result.tool_calls.iter().map(|call| call.tool_name.as_str()).collect(),
+            success: result.success,
+            conversation_id: outcome.conversation_id.as_ref(),
+            confirmation_phrase: result.held.as_ref().map(|held| held.phrase.as_str()),
+            model: &outcome.model,
+            usage: result.usage().map(TokenUsage::from),
+        }
+    }
+}
+
+/// Returns the events from the offset of the stream on, as they happen.
+pub(crate) async fn encode(mut stream: TurnStream) -> Response {
+    if stream.outcome_now().is_some() {
+        return event_stream::respond(ready(&mut stream).into());
+    }
+    let reader = Reader(stream);
+    event_stream::respond(Body::from_stream(futures::stream::unfold(reader, |mut reader| async move {
+        let text = reader.next(KEEP_ALIVE_INTERVAL).await?;
+        Some((Ok::<_, Infallible>(text), reader))
+    })))
+}
+
+struct Reader(TurnStream);
+
+impl Reader {
+    /// Returns the next events, or a comment after so much silence.
+    async fn next(&mut self, silence: Duration) -> Option<String> {
+        let Ok(first) = tokio::time::timeout(silence, self.0.next()).await else {
+            return Some(KEEP_ALIVE.to_owned());
+        };
+        let (id, event) = first?;
+        let mut text = String::new();
+        push_event(&mut text, id, &event, self.0.request_id());
+        // Events that are reported together are sent together.
+        tokio::task::yield_now().await;
+        text.push_str(&ready(&mut self.0));
+        Some(text)
+    }
+}
+
+/// Encodes the events that are there.
+fn ready(stream: &mut TurnStream) -> String {
     let mut text = String::with_capacity(1024);
-    for (at, event) in events.iter().enumerate() {
-        text.push_str(&block(at + 1, event.name(), event, told.request_id)?);
+    while let Some((id, event)) = stream.ready() {
+        push_event(&mut text, id, &event, stream.request_id());
     }
-    text.push_str(&done(events.len() + 1, told)?);
-    Ok(text)
+    text
 }
 
-/// The last event of every stream.
-pub(crate) fn done(id: usize, told: &Told<'_>) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Done<'a> {
-        final_output: &'a str,
-        tools_called: Vec<&'a str>,
-        success: bool,
-        conversation_id: Option<String>,
-        /// What the user must reply for what waits to be done.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        confirmation_phrase: Option<&'a str>,
-        model: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        usage: Option<Usage>,
-    }
-    let data = Done {
-        final_output: &told.result.response,
-        tools_called: told.result.tool_calls.iter().map(|call| call.tool_name.as_str()).collect(),
-        success: told.result.success,
-        conversation_id: told.conversation_id.map(ToString::to_string),
-        confirmation_phrase: told.result.held.as_ref().map(|held| held.phrase.as_str()),
-        model: told.model,
-        usage: told.usage(),
+fn push_event(text: &mut String, id: usize, event: &TurnEvent, request_id: &str) {
+    let (name, data) = match event {
+        TurnEvent::Thinking { content } => ("thinking", Data::Thinking { content }),
+        TurnEvent::ToolCall { tool_name, arguments, status } => {
+            ("tool_call", Data::ToolCall { tool_name, arguments, status: *status })
+        }
+        TurnEvent::ResponseDelta { delta, accumulated } => {
+            ("response_delta", Data::ResponseDelta { delta, accumulated })
+        }
+        TurnEvent::Error { error_type, message, recoverable } => {
+            ("error", Data::Error { error_type: *error_type, message, recoverable: *recoverable })
+        }
+        TurnEvent::Done(outcome) => ("done", Data::Done(Done::from(&**outcome))),
     };
-    block(id, "done", &data, told.request_id)
+    text.push_str(&block(id, name, &data, request_id).unwrap_or_default());
 }
 
-/// One event. Its data is an object, and the request's id is added to it.
-pub(crate) fn block(id: usize, name: &str, data: &impl Serialize, request_id: &str) -> serde_json::Result<String> {
+/// Returns one event. Its data is an object, and the id of the request is added to it.
+fn block(id: usize, name: &str, data: &impl Serialize, request_id: &str) -> serde_json::Result<String> {
     let mut data = serde_json::to_string(data)?;
     data.pop();
     let request_id = serde_json::to_string(request_id)?;
-    Ok(format!("id: {id}\nevent: {name}\ndata: {data},\"request_id\":{request_id}}}\n\n"))
-}
-
-/// What follows the first `seen` events. JSON has no line breaks, so an empty line ends an event.
-pub(crate) fn after(stream: &str, seen: usize) -> &str {
-    let ends = stream.match_indices("\n\n").map(|(at, _)| at + 2);
-    match seen {
-        0 => stream,
-        _ => ends.take(seen).last().map_or(stream, |at| &stream[at..]),
-    }
-}
-
-pub(crate) fn respond(body: Body) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        // Proxies that would hold events back are asked not to.
-        (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-    ];
-    (headers, body).into_response()
+    data.push_str(&format!(",\"request_id\":{request_id}}}"));
+    Ok(event_stream::encode(Some(&id.to_string()), name, &data))
 }
 
 #[cfg(test)]
@@ -80,16 +127,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_goes_on_where_it_was_left() {
+    fn an_event_is_one_block_with_the_id_of_the_request() {
         // CHAT-6
-        let thinking = |text: &str| Event::Thinking { content: text.to_owned() };
-        let one = block(1, "thinking", &thinking("a\n\nb"), "req_1").unwrap();
-        assert_eq!(one, "id: 1\nevent: thinking\ndata: {\"content\":\"a\\n\\nb\",\"request_id\":\"req_1\"}\n\n");
-        let two = block(2, "thinking", &thinking("c"), "req_1").unwrap();
-        let stream = format!("{one}{two}");
-        assert_eq!(after(&stream, 0), stream);
-        assert_eq!(after(&stream, 1), two);
-        assert_eq!(after(&stream, 2), "");
-        assert_eq!(after(&stream, 99), "");
+        let mut text = String::new();
+        push_event(&mut text, 1, &TurnEvent::Thinking { content: "a\n\nb".to_owned() }, "req_1");
+        assert_eq!(text, "id: 1\nevent: thinking\ndata: {\"content\":\"a\\n\\nb\",\"request_id\":\"req_1\"}\n\n");
     }
 }

@@ -27,7 +27,8 @@ async fn sqlite_tells_the_end_of_a_run_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_tells_the_end_of_a_run_once() {
     // TASK-6
-    let (url, dir) = (testkit::postgres::database().await.unwrap(), tempfile::tempdir().unwrap());
+    let url = testkit::postgres::database().await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
     killed_at_every_point(Location::Postgres(url), dir.path()).await;
 }
 

@@ -26,7 +26,10 @@ async fn the_transcripts_about_schedules_are_true() {
 /// Plays a page, and gives how often something is said on it.
 async fn play(name: &str) -> usize {
     let written = std::fs::read_to_string(page(name)).unwrap();
-    let (mut played, mut bench, mut inside, mut turns) = (String::new(), Bench::offline().await, false, 0);
+    let mut played = String::new();
+    let mut bench = Bench::offline().await;
+    let mut inside = false;
+    let mut turns = 0;
     for line in written.lines() {
         match line {
             "```chat" if name == "schedules.md" => (bench, inside) = (Bench::with_codex().await, true),

@@ -194,11 +194,9 @@ impl Bench {
         let user = User::local(jiff::tz::TimeZone::UTC);
         let task = draft.check(Limits::default(), &self.clock, &user).unwrap();
         let kept = task.clone();
-        let write = self.store.write(move |conn| {
-            Box::pin(async move {
-                let mut step = Step::begin(conn, owner).await?;
-                store::tasks::create(conn, &mut step, &kept).await
-            })
+        let write = self.store.transaction(async move |tx| {
+            let mut step = Step::begin(tx, owner).await?;
+            store::tasks::create(tx, &mut step, &kept).await
         });
         write.await.unwrap();
         task

@@ -160,9 +160,9 @@ async fn another_users_conversation_is_not_there() {
         pending: None,
     };
     let now = bench.clock.now();
-    let write = bench.store.write(move |conn| {
-        Box::pin(async move { store::conversations::append(conn, crate::BOB, &id, &[message], now).await })
-    });
+    let write = bench
+        .store
+        .transaction(async move |tx| store::conversations::append(tx, crate::BOB, &id, &[message], now).await);
     write.await.unwrap();
     for path in ["/chat", "/chat/stream"] {
         for key in [None, Some("k1")] {

@@ -45,7 +45,8 @@ pub async fn link(conn: &mut Conn, owner: UserId, agent_id: &str, id: &str, link
     let sql = "UPDATE a2a_contexts SET conversation_id = $4, session_id = $5, remote_context = $6 \
                WHERE owner = $1 AND agent_id = $2 AND id = $3";
     let session = link.session_id.map(|id| id.to_string());
-    let (conversation, remote) = (link.conversation_id.as_deref(), link.remote_context.as_deref());
+    let conversation = link.conversation_id.as_deref();
+    let remote = link.remote_context.as_deref();
     Ok(conn.run((sql, args![owner, agent_id, id, conversation, session, remote])).await? == 1)
 }
 

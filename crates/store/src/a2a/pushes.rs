@@ -119,8 +119,12 @@ pub async fn set(
                ON CONFLICT (task_id, id) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, \
                scheme = excluded.scheme, version = excluded.version, open = a2a_pushes.open + 1, dead = 0, \
                last_error = NULL";
-    let (id, url, sealed) = (new.id.as_str(), new.url.as_str(), new.sealed.as_str());
-    let (scheme, version, execution) = (new.scheme.as_deref(), new.version.as_str(), run.execution.id);
+    let id = new.id.as_str();
+    let url = new.url.as_str();
+    let sealed = new.sealed.as_str();
+    let scheme = new.scheme.as_deref();
+    let version = new.version.as_str();
+    let execution = run.execution.id;
     let values = args![task_id, id, owner, agent_id, url, sealed, scheme, version, execution, told, now];
     conn.run((sql, values)).await.map(drop)
 }

@@ -129,43 +129,42 @@ fn names(statement: &mut Statement<'_>, columns: &[Column]) {
 pub async fn restore(store: &Store, file: PathBuf) -> Result<u64> {
     let Verified { rows, schema } = verify(&file).await?;
     store
-        .write(move |conn| {
-            Box::pin(async move {
-                if !conn.is_sqlite() {
-                    // What others are writing at this moment would survive beside the backup.
-                    for table in TABLES {
-                        let mut lock = Statement::default();
-                        lock.push("LOCK TABLE ").push(table.name).push(" IN EXCLUSIVE MODE");
-                        conn.run(lock).await?;
+        .transaction(async move |tx| {
+            if !tx.is_sqlite() {
+                // Rows that other connections are writing would survive beside the backup.
+                for table in TABLES {
+                    let mut lock = Statement::default();
+                    lock.push("LOCK TABLE ").push(table.name).push(" IN EXCLUSIVE MODE");
+                    tx.run(lock).await?;
+                }
+            }
+            let claims = executions::last_claim(tx).await?;
+            for table in TABLES.iter().filter(|table| !table.kept) {
+                let mut delete = Statement::default();
+                delete.push("DELETE FROM ").push(table.name);
+                tx.run(delete).await?;
+            }
+            let mut lines = Lines::open(&file).await?;
+            let mut into = None;
+            let mut left = rows;
+            while left > 0 {
+                let Some(value) = lines.next().await? else { return Err(damaged(rows - left)) };
+                match (&value, &into) {
+                    (Value::Array(values), Some(target)) => {
+                        insert(tx, target, values).await?;
+                        left -= 1;
                     }
+                    _ if value["table"].is_string() => into = Some(Target::of(&value)?),
+                    _ => {}
                 }
-                let claims = executions::last_claim(conn).await?;
-                for table in TABLES.iter().filter(|table| !table.kept) {
-                    let mut delete = Statement::default();
-                    delete.push("DELETE FROM ").push(table.name);
-                    conn.run(delete).await?;
-                }
-                let mut lines = Lines::open(&file).await?;
-                let (mut into, mut left) = (None, rows);
-                while left > 0 {
-                    let Some(value) = lines.next().await? else { return Err(damaged(rows - left)) };
-                    match (&value, &into) {
-                        (Value::Array(values), Some(target)) => {
-                            insert(conn, target, values).await?;
-                            left -= 1;
-                        }
-                        _ if value["table"].is_string() => into = Some(Target::of(&value)?),
-                        _ => {}
-                    }
-                }
-                executions::disown(conn, claims).await?;
-                sessions::disown(conn).await?;
-                reminders::complete(conn).await?;
-                if schema < WITH_NOTIFICATIONS {
-                    due::forget(conn).await?;
-                }
-                Ok(rows)
-            })
+            }
+            executions::disown(tx, claims).await?;
+            sessions::disown(tx).await?;
+            reminders::complete(tx).await?;
+            if schema < WITH_NOTIFICATIONS {
+                due::forget(tx).await?;
+            }
+            Ok(rows)
         })
         .await
 }
@@ -188,7 +187,8 @@ async fn verify(file: &Path) -> Result<Verified> {
         Some(found) if found > VERSION => return Err(Error::NewerSchema { found, known: VERSION }),
         _ => return Err(Error::Backup("the backup does not say of which schema it is".to_owned())),
     };
-    let (mut rows, mut into) = (0, None::<Target>);
+    let mut rows = 0;
+    let mut into = None::<Target>;
     loop {
         let digest = hex(&lines.digest.clone().finalize());
         match (lines.next().await?, &into) {

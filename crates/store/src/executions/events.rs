@@ -53,7 +53,9 @@ pub async fn append(conn: &mut Conn, id: Uuid, events: &[Event]) -> Result<()> {
     let sql = "INSERT INTO execution_events (execution_id, seq, kind, stream, start, at, text) \
                VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (execution_id, seq) DO NOTHING";
     for event in events {
-        let (kind, stream, text) = (event.kind.as_str(), event.stream.as_str(), without_nul(&event.text));
+        let kind = event.kind.as_str();
+        let stream = event.stream.as_str();
+        let text = without_nul(&event.text);
         conn.run((sql, args![id, event.seq, kind, stream, event.start, event.at, text])).await?;
     }
     Ok(())

@@ -468,7 +468,8 @@ pub async fn recover(
     retry_at: Option<Timestamp>,
     now: Timestamp,
 ) -> Result<Execution> {
-    let (token, execution) = (stored.lease_token, &mut stored.execution);
+    let token = stored.lease_token;
+    let execution = &mut stored.execution;
     let cancelled = stored.cancel_asked.is_some() && execution.state.is_at_work();
     if cancelled {
         execution.error_message = Some("cancelled".to_owned());

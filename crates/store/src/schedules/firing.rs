@@ -45,7 +45,8 @@ pub async fn lock_due(conn: &mut Conn, kept: &Kept) -> Result<bool> {
 pub async fn advance(conn: &mut Conn, kept: &Kept, next: Option<Next>) -> Result<bool> {
     let sql = "UPDATE schedules SET due_at = $4, next_at = $5, version = version + 1 \
                WHERE id = $1 AND version = $2 AND next_at = $3 AND enabled = 1";
-    let (due_at, at) = (next.map(|next| next.due_at), next.map(|next| next.at));
+    let due_at = next.map(|next| next.due_at);
+    let at = next.map(|next| next.at);
     let values = args![kept.schedule.id, kept.version, kept.schedule.next_execution, due_at, at];
     Ok(conn.run((sql, values)).await? == 1)
 }

@@ -190,7 +190,8 @@ pub async fn pause(conn: &mut Conn, kept: &Kept, reason: &str, now: Timestamp) -
 pub async fn resume(conn: &mut Conn, kept: &Kept, next: Option<Next>, now: Timestamp) -> Result<Schedule> {
     let sql = "UPDATE schedules SET enabled = 1, due_at = $3, next_at = $4, paused_at = NULL, paused_reason = NULL, \
                failures = 0, updated_at = $5, version = version + 1 WHERE id = $1 AND version = $2";
-    let (due_at, at) = (next.map(|next| next.due_at), next.map(|next| next.at));
+    let due_at = next.map(|next| next.due_at);
+    let at = next.map(|next| next.at);
     one(conn, (sql, args![kept.schedule.id, kept.version, due_at, at, now])).await?;
     get(conn, Whose::Users(kept.owner), kept.schedule.id, now).await
 }

@@ -14,12 +14,11 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use self::writer::{Flush, Writer};
-pub(crate) use self::writer::{Job, Verdict};
+use self::writer::{Flush, QueuedJob, Verdict, Writer};
 use crate::conn::{Conn, Inner};
-use crate::{Durability, Error, Result, migrations};
+use crate::{Acknowledge, Commits, Durability, Error, Job, Result, Transaction, migrations};
 
 const READERS: usize = 4;
 const BUSY_PATIENCE: Duration = Duration::from_secs(10);
@@ -32,7 +31,7 @@ const QUEUE: usize = 4096;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Sqlite {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<QueuedJob>,
     /// Whether the last group of writes could not be committed.
     failing: Arc<AtomicBool>,
     readers: Arc<Readers>,
@@ -56,10 +55,11 @@ impl Sqlite {
             Readers { path: path.to_owned(), idle: Mutex::default(), places: Arc::new(Semaphore::new(READERS)) };
         let (jobs, queue) = mpsc::channel(QUEUE);
         let failing = Arc::new(AtomicBool::new(false));
-        let writer = Writer::new(conn, queue, failing.clone(), flush).map_err(file(path))?;
-        let (thread, runtime) = (std::thread::Builder::new().name("sqlite-writer".to_owned()), Handle::current());
+        let writer = Writer::new(Transaction::new(conn), queue, failing.clone(), flush).map_err(file(path))?;
+        let thread = std::thread::Builder::new().name("sqlite-writer".to_owned());
+        let runtime = Handle::current();
         let started = thread.spawn(move || {
-            // For the job that reads a file.
+            // For jobs that read a file, and for effects that spawn tasks.
             let _runtime = runtime.enter();
             writer.run();
         });
@@ -67,8 +67,36 @@ impl Sqlite {
         Ok(Self { jobs, failing, readers: Arc::new(readers) })
     }
 
-    pub(crate) async fn submit(&self, job: Job) -> Result<()> {
-        self.jobs.send(job).await.map_err(|_| Error::Unavailable("the writer has stopped".to_owned()))
+    /// Queues the job for the writer and returns its value once it is committed or synced, as `when` says.
+    pub(crate) async fn transaction<T, E, F>(&self, when: Acknowledge, job: F, commits: Commits) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: for<'t> Job<'t, T, E> + 'static,
+    {
+        let (answer, answered) = oneshot::channel();
+        let queued: QueuedJob = Box::new(move |tx| {
+            Box::pin(async move {
+                let result = job(&mut *tx).await;
+                let keep = result.is_ok();
+                let effects = tx.take_effects();
+                let answer = move |committed: Result<()>| {
+                    // An error of the job was rolled back, whatever became of the rest of the group.
+                    let result = result.and_then(|value| committed.map(|()| value).map_err(E::from));
+                    match &result {
+                        Ok(_) => {
+                            commits.send_modify(|count| *count += 1);
+                            effects.committed();
+                        }
+                        Err(_) => drop(effects),
+                    }
+                    let _ = answer.send(result);
+                };
+                Verdict { keep, when, answer: Box::new(answer) }
+            })
+        });
+        self.jobs.send(queued).await.map_err(|_| Error::Unavailable("the writer has stopped".to_owned()))?;
+        answered.await.map_err(|_| Error::Unavailable("the write was not carried out".to_owned()))?
     }
 
     pub(crate) async fn reader(&self) -> Result<Conn> {

@@ -20,30 +20,30 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::conn::Conn;
-use crate::{Error, Once, Result};
+use crate::{Acknowledge, Error, Result, Transaction};
 
 const MAX_GROUP: usize = 256;
 /// How long until a disk that is in trouble is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Does its work inside the transaction and says what to do once it is known whether that was committed.
-pub(crate) type Job = Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Verdict> + Send>;
+pub(super) type QueuedJob = Box<dyn for<'t> FnOnce(&'t mut Transaction) -> BoxFuture<'t, Verdict> + Send>;
 
-pub(crate) struct Verdict {
-    pub(crate) keep: bool,
-    pub(crate) once: Once,
-    pub(crate) answer: Box<dyn FnOnce(Result<()>) + Send>,
+pub(super) struct Verdict {
+    pub(super) keep: bool,
+    pub(super) when: Acknowledge,
+    pub(super) answer: Box<dyn FnOnce(Result<()>) + Send>,
 }
 
 /// Returns when everything that was committed is on disk.
 pub(super) type Flush = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 pub(super) struct Writer {
-    conn: Conn,
-    queue: mpsc::Receiver<Job>,
+    tx: Transaction,
+    queue: mpsc::Receiver<QueuedJob>,
     /// Whether the last group could not be written.
     failing: Arc<AtomicBool>,
     /// None where nobody waits for it.
@@ -52,13 +52,13 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(
-        conn: Conn,
-        queue: mpsc::Receiver<Job>,
+        tx: Transaction,
+        queue: mpsc::Receiver<QueuedJob>,
         failing: Arc<AtomicBool>,
         flush: Option<Flush>,
     ) -> io::Result<Self> {
         let disk = flush.map(|flush| Disk::new(flush, failing.clone())).transpose()?;
-        Ok(Self { conn, queue, failing, disk })
+        Ok(Self { tx, queue, failing, disk })
     }
 
     /// Ends when every handle to the store is gone and the queue is empty.
@@ -72,7 +72,7 @@ impl Writer {
     }
 
     /// The first of a group. Meanwhile the one before may turn out to be lost.
-    async fn first(&mut self) -> Option<Job> {
+    async fn first(&mut self) -> Option<QueuedJob> {
         if let Some(disk) = self.disk.as_mut().filter(|disk| disk.under_way.is_some()) {
             tokio::select! {
                 job = self.queue.recv() => return job,
@@ -83,13 +83,14 @@ impl Writer {
         self.queue.recv().await
     }
 
-    async fn write_group(&mut self, first: Job) {
+    async fn write_group(&mut self, first: QueuedJob) {
         let mut verdicts = Vec::new();
-        let before = self.conn.total_changes();
-        let mut failed = self.conn.mark(&["BEGIN IMMEDIATE"]).err();
+        let before = self.tx.total_changes();
+        let mut failed = self.tx.mark(&["BEGIN IMMEDIATE"]).err();
         // Whether nothing is in the transaction that must be kept.
         let mut fresh = true;
-        let (mut next, mut last_call) = (Some(first), None);
+        let mut next = Some(first);
+        let mut last_call = None;
         while let Some(job) = next {
             match failed {
                 None => failed = self.carry_out(job, &mut fresh, &mut verdicts).await.err(),
@@ -101,13 +102,13 @@ impl Writer {
         if let (None, Some(disk)) = (&failed, &mut self.disk) {
             failed = disk.settled().await.err();
         }
-        match failed.or_else(|| self.conn.mark(&["COMMIT"]).err()) {
-            None if self.conn.total_changes() == before => self.pass_on(verdicts),
+        match failed.or_else(|| self.tx.mark(&["COMMIT"]).err()) {
+            None if self.tx.total_changes() == before => self.pass_on(verdicts),
             None => self.keep(verdicts),
             Some(error) => {
                 tracing::error!(error = %error, "a group of writes was not committed");
                 // Leaves no transaction open; fails, harmlessly, where the failure has already ended it.
-                let _ = self.conn.mark(&["ROLLBACK"]);
+                let _ = self.tx.mark(&["ROLLBACK"]);
                 self.failing.store(true, Ordering::Relaxed);
                 answer(verdicts, Some(&error.to_string()));
             }
@@ -127,7 +128,7 @@ impl Writer {
     }
 
     async fn checkpoint(&mut self) -> Result<()> {
-        let done = self.conn.first(("PRAGMA wal_checkpoint(TRUNCATE)", [])).await?;
+        let done = self.tx.first(("PRAGMA wal_checkpoint(TRUNCATE)", [])).await?;
         match done.map_or(Ok(1), |row| row.int(0))? {
             0 => Ok(()),
             _ => Err(Error::Unavailable("others read from the log".to_owned())),
@@ -135,15 +136,16 @@ impl Writer {
     }
 
     /// An error is one of the whole group.
-    async fn carry_out(&mut self, job: Job, fresh: &mut bool, verdicts: &mut Vec<Verdict>) -> Result<()> {
+    async fn carry_out(&mut self, job: QueuedJob, fresh: &mut bool, verdicts: &mut Vec<Verdict>) -> Result<()> {
         if !*fresh {
-            self.conn.mark(&["SAVEPOINT job"])?;
+            self.tx.mark(&["SAVEPOINT job"])?;
         }
         // A panic in one job must not end the writer that all others depend on.
-        let verdict = AssertUnwindSafe(job(&mut self.conn)).catch_unwind().await;
+        let verdict = AssertUnwindSafe(job(&mut self.tx)).catch_unwind().await;
         let keep = verdict.as_ref().is_ok_and(|verdict| verdict.keep);
-        if let Ok(verdict) = verdict {
-            verdicts.push(verdict);
+        match verdict {
+            Ok(verdict) => verdicts.push(verdict),
+            Err(_panic) => drop(self.tx.take_effects()),
         }
         let next: &[_] = match (*fresh, keep) {
             (true, true) => &[],
@@ -152,11 +154,11 @@ impl Writer {
             (false, false) => &["ROLLBACK TO job", "RELEASE job"],
         };
         *fresh &= !keep;
-        self.conn.mark(next)
+        self.tx.mark(next)
     }
 
     /// Whoever comes while the disk is busy with the group before; then those who are there already, and no more.
-    async fn next(&mut self, last_call: &mut Option<usize>) -> Option<Job> {
+    async fn next(&mut self, last_call: &mut Option<usize>) -> Option<QueuedJob> {
         if let Some(disk) = self.disk.as_mut().filter(|disk| last_call.is_none() && disk.under_way.is_some()) {
             tokio::select! {
                 biased;
@@ -178,7 +180,8 @@ impl Writer {
     /// Answers a group that was committed, those who want it once it is on disk.
     fn keep(&mut self, verdicts: Vec<Verdict>) {
         let Some(disk) = &mut self.disk else { return self.pass_on(verdicts) };
-        let (now, then): (Vec<_>, Vec<_>) = verdicts.into_iter().partition(|verdict| verdict.once == Once::Committed);
+        let (now, then): (Vec<_>, Vec<_>) =
+            verdicts.into_iter().partition(|verdict| verdict.when == Acknowledge::Committed);
         answer(now, None);
         // Nobody gains by a second thread where one waits alone.
         match then.len() == 1 && self.queue.is_empty() {
@@ -209,8 +212,12 @@ type Lost = Option<Vec<Verdict>>;
 impl Disk {
     fn new(flush: Flush, failing: Arc<AtomicBool>) -> io::Result<Self> {
         let (groups, received) = std::sync::mpsc::channel::<Group>();
-        let (flushing, failed) = (flush.clone(), failing.clone());
+        let flushing = flush.clone();
+        let failed = failing.clone();
+        let runtime = Handle::try_current().ok();
         std::thread::Builder::new().name("sqlite-disk".to_owned()).spawn(move || {
+            // For effects that spawn tasks.
+            let _runtime = runtime.as_ref().map(Handle::enter);
             for Group { verdicts, done } in received {
                 match is_flushed(&flushing, &failed) {
                     true => {

@@ -54,7 +54,8 @@ pub(crate) async fn sent(bench: &Bench, new: New) -> store::Result<OfTask> {
 /// Runs the agent's next execution to its end.
 pub(crate) async fn ran(bench: &Bench, node: Uuid, state: State, outcome: Option<Outcome>) {
     let claimed = bench.claim(node, AGENT, 9, 1).await.remove(0);
-    let (mut execution, fence) = (claimed.stored.execution, claimed.fence);
+    let mut execution = claimed.stored.execution;
+    let fence = claimed.fence;
     bench.clock.advance(Duration::from_secs(1));
     let now = bench.now();
     execution.enter(State::Running, now).unwrap();
@@ -75,9 +76,11 @@ async fn asked(bench: &Bench, owner: UserId, id: Uuid) -> Vec<Value> {
 
 async fn one_execution(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let new = first(&bench, alice, "c", "hello");
-    let (wanted, message) = (new.execution.clone(), new.message.clone().unwrap());
+    let wanted = new.execution.clone();
+    let message = new.message.clone().unwrap();
     let of = sent(&bench, new).await.unwrap();
     let run = now(&bench, alice, of.id).await.unwrap();
     assert_eq!(run, Run { task: of.clone(), execution: wanted, artifacts: Vec::new(), truncated: false });
@@ -95,7 +98,8 @@ async fn one_execution(bench: Bench) {
 
 async fn a_question_and_its_answer(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
     let early = sent(&bench, next(&bench, alice, &of, "too early")).await;
     assert!(matches!(early, Err(Error::NotEnded)), "{early:?}");
@@ -119,8 +123,10 @@ async fn a_question_and_its_answer(bench: Bench) {
 
 async fn answered_on_a_node_whose_clock_is_behind(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
-    let (third, second) = (bench.clock.id(), bench.clock.id());
+    let alice = bench.alice;
+    let node = bench.node().await;
+    let third = bench.clock.id();
+    let second = bench.clock.id();
     let of = sent(&bench, first(&bench, alice, "c", "first")).await.unwrap();
     let mut ids = vec![of.id];
     for (id, text) in [(second, "second"), (third, "third")] {
@@ -141,7 +147,8 @@ async fn answered_on_a_node_whose_clock_is_behind(bench: Bench) {
 
 async fn one_of_two_answers_is_the_first(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
     ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
     let answers = (0..8).map(|n| sent(&bench, next(&bench, alice, &of, &n.to_string())));
@@ -153,9 +160,12 @@ async fn one_of_two_answers_is_the_first(bench: Bench) {
 
 async fn withdrawn(bench: Bench) {
     // A2A-1
-    let (alice, bob, node) = (bench.alice, bench.bob, bench.node().await);
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
-    let (id, at) = (of.id, bench.now());
+    let id = of.id;
+    let at = bench.now();
     assert!(matches!(write!(bench, tx => withdraw(tx, alice, AGENT, id, at)), Err(Error::NotEnded)));
     ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
     assert!(matches!(write!(bench, tx => withdraw(tx, bob, AGENT, id, at)), Err(Error::NotFound)));
@@ -169,7 +179,9 @@ async fn withdrawn(bench: Bench) {
 
 async fn of_one_user_and_one_agent(bench: Bench) {
     // A2A-3
-    let (alice, bob, node) = (bench.alice, bench.bob, bench.node().await);
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "hello")).await.unwrap();
     ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
     let mut reader = bench.store.reader().await.unwrap();
@@ -189,7 +201,8 @@ async fn of_one_user_and_one_agent(bench: Bench) {
 
 async fn listed_by_their_last_change(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let ends = [
         (State::Completed, None),
         (State::Completed, Some(Outcome::Asks)),
@@ -216,7 +229,9 @@ async fn listed_by_their_last_change(bench: Bench) {
     let order: Vec<_> = [1, 9, 8, 7, 6, 5, 4, 3, 2, 0].map(|at: usize| all[at].id).into();
     let found = async |filter: Filter, limit: i64| {
         let mut reader = bench.store.reader().await.unwrap();
-        let (mut found, mut cursor, mut totals) = (Vec::new(), None, Vec::new());
+        let mut found = Vec::new();
+        let mut cursor = None;
+        let mut totals = Vec::new();
         loop {
             let (page, total) = tasks(&mut reader, alice, AGENT, &filter, cursor.as_ref(), limit).await.unwrap();
             for run in &page.rows {
@@ -251,7 +266,8 @@ async fn listed_by_their_last_change(bench: Bench) {
 
 async fn a_full_queue_leaves_the_question(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
     ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
     let full = || {
@@ -266,7 +282,8 @@ async fn a_full_queue_leaves_the_question(bench: Bench) {
 
 async fn contexts_and_what_they_link(bench: Bench) {
     // A2A-1
-    let (alice, at) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let at = bench.now();
     let mut reader = bench.store.reader().await.unwrap();
     assert_eq!(contexts::get(&mut reader, alice, AGENT, "c").await.unwrap(), None);
     let begun = write!(bench, tx => contexts::enter(tx, alice, AGENT, "c", at)).unwrap();
@@ -290,17 +307,16 @@ async fn contexts_and_what_they_link(bench: Bench) {
 
 async fn contexts_are_entered_one_after_the_other(bench: Bench) {
     // A2A-1
-    let (alice, at) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let at = bench.now();
     let entries = (0..8).map(|n| {
-        bench.write(move |tx| {
-            Box::pin(async move {
-                let context = contexts::enter(tx, alice, AGENT, "c", at).await?;
-                if context.link.session_id.is_some() {
-                    return Ok(false);
-                }
-                let link = contexts::Link { session_id: Some(Uuid::from_u128(n)), ..context.link };
-                contexts::link(tx, alice, AGENT, "c", &link).await
-            })
+        bench.transaction(async move |tx| {
+            let context = contexts::enter(tx, alice, AGENT, "c", at).await?;
+            if context.link.session_id.is_some() {
+                return Ok(false);
+            }
+            let link = contexts::Link { session_id: Some(Uuid::from_u128(n)), ..context.link };
+            contexts::link(tx, alice, AGENT, "c", &link).await
         })
     });
     let opened = futures::future::join_all(entries).await;
@@ -309,7 +325,8 @@ async fn contexts_are_entered_one_after_the_other(bench: Bench) {
 
 async fn given_out(bench: Bench) {
     // OPS-7
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "hello")).await.unwrap();
     let said = json!({"message": [{"text": "hi"}]});
     let event = crate::executions::more(2, &said);
@@ -324,7 +341,10 @@ async fn given_out(bench: Bench) {
 
 async fn erased(bench: Bench) {
     // OPS-7
-    let (alice, bob, node, at) = (bench.alice, bench.bob, bench.node().await, bench.now());
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let node = bench.node().await;
+    let at = bench.now();
     for owner in [alice, bob] {
         let of = sent(&bench, first(&bench, owner, "c", "delete it")).await.unwrap();
         ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
@@ -345,14 +365,17 @@ async fn erased(bench: Bench) {
 
 async fn swept(bench: Bench) {
     // OPS-7: of a task that goes on, what is old goes; the task stays until its last execution is old
-    let (alice, node, at) = (bench.alice, bench.node().await, bench.now());
+    let alice = bench.alice;
+    let node = bench.node().await;
+    let at = bench.now();
     let day = Duration::from_secs(24 * 3600);
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
     ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
     write!(bench, tx => contexts::enter(tx, alice, AGENT, "c", at)).unwrap();
     write!(bench, tx => contexts::enter(tx, alice, AGENT, "d", at)).unwrap();
     bench.clock.advance(day * 20);
-    let (node, later) = (bench.node().await, bench.now());
+    let node = bench.node().await;
+    let later = bench.now();
     write!(bench, tx => contexts::enter(tx, alice, AGENT, "c", later)).unwrap();
     sent(&bench, next(&bench, alice, &of, "yes")).await.unwrap();
     ran(&bench, node, State::Completed, None).await;
@@ -370,7 +393,8 @@ async fn swept(bench: Bench) {
 
 async fn output_is_given_up(bench: Bench) {
     // OPS-7: what is more than text counts as output
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "hello")).await.unwrap();
     let event = crate::executions::more(3, &json!({"message": [{"text": "hi"}]}));
     let length = event.text.len();

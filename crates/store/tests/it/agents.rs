@@ -26,8 +26,10 @@ async fn ids(bench: &Bench) -> Vec<String> {
 
 async fn written_and_read(bench: Bench) {
     // SUP-1
-    let (one, now) = (agent("one", "One"), bench.now());
-    let (wanted, other) = (one.clone(), agent("another", "Another"));
+    let one = agent("one", "One");
+    let now = bench.now();
+    let wanted = one.clone();
+    let other = agent("another", "Another");
     let kept = write!(bench, tx => add(tx, &one, now)).unwrap();
     assert_eq!((&kept.agent, kept.created_at, kept.updated_at), (&wanted, now, now));
     write!(bench, tx => add(tx, &other, now)).unwrap();
@@ -36,7 +38,8 @@ async fn written_and_read(bench: Bench) {
     bench.clock.advance(std::time::Duration::from_secs(5));
     let later = bench.now();
     let changed = Agent { description: "changed".into(), ..wanted };
-    let (saved, again) = (changed.clone(), changed.clone());
+    let saved = changed.clone();
+    let again = changed.clone();
     let kept = write!(bench, tx => replace(tx, &saved, later)).unwrap();
     assert_eq!((kept.created_at, kept.updated_at), (now, later));
     assert_eq!(all(&mut bench.store.reader().await.unwrap()).await.unwrap()[1], kept);
@@ -49,19 +52,19 @@ async fn written_and_read(bench: Bench) {
 }
 
 async fn names_are_unique(bench: Bench) {
-    let (now, one, two) = (bench.now(), agent("one", "Émile"), agent("two", "Two"));
+    let now = bench.now();
+    let one = agent("one", "Émile");
+    let two = agent("two", "Two");
     write!(bench, tx => add(tx, &one, now)).unwrap();
     write!(bench, tx => add(tx, &two, now)).unwrap();
-    let (same_id, same_name) = (agent("one", "Three"), agent("three", "éMILE"));
+    let same_id = agent("one", "Three");
+    let same_name = agent("three", "éMILE");
     let renamed = agent("two", "émile");
     // In one transaction: what is refused does not spoil what follows.
-    let refused = bench.write(move |tx| {
-        Box::pin(async move {
-            let refused =
-                [add(tx, &same_id, now).await, add(tx, &same_name, now).await, replace(tx, &renamed, now).await];
-            replace(tx, &agent("two", "TWO"), now).await?;
-            Ok(refused)
-        })
+    let refused = bench.transaction(async move |tx| {
+        let refused = [add(tx, &same_id, now).await, add(tx, &same_name, now).await, replace(tx, &renamed, now).await];
+        replace(tx, &agent("two", "TWO"), now).await?;
+        Ok(refused)
     });
     let fields = refused.await.unwrap().map(|refused| match refused {
         Err(Error::Taken(field)) => field,
@@ -79,7 +82,7 @@ async fn two_who_want_one_name(bench: Bench) {
     }
     let rename = |store: Store, n: usize| async move {
         let wanted = agent(&format!("a{n}"), "wanted");
-        store.write(move |tx| Box::pin(async move { replace(tx, &wanted, now).await })).await
+        store.transaction(async move |tx| replace(tx, &wanted, now).await).await
     };
     let all = futures::future::join_all((0..8).map(|n| rename(bench.store.clone(), n))).await;
     assert_eq!(all.iter().filter(|renamed| renamed.is_ok()).count(), 1);

@@ -30,7 +30,8 @@ async fn no_change_is_lost(bench: Bench) {
         Patch { status: Some("completed".into()), ..Patch::default() },
     ];
     let changes = patches.map(|patch| patch.check(Limits::default(), &user).unwrap()).map(|change| {
-        let (id, now) = (task.id, bench.now());
+        let id = task.id;
+        let now = bench.now();
         bench.change(bench.alice, move |tx, step| {
             Box::pin(async move { tasks::change(tx, step, id, &change, now).await })
         })
@@ -50,11 +51,9 @@ async fn one_bad_job_spoils_no_other(bench: Bench) {
         let bench = &bench;
         async move {
             let job: store::Result<()> = bench
-                .write(move |_| {
-                    Box::pin(async move {
-                        assert!(n % 2 == 0, "a job that panics");
-                        Err(store::Error::NotFound)
-                    })
+                .transaction(async move |_| {
+                    assert!(n % 2 == 0, "a job that panics");
+                    Err(store::Error::NotFound)
                 })
                 .await;
             assert!(job.is_err());

@@ -43,7 +43,9 @@ async fn say(bench: &Bench, owner: UserId, id: &str, content: &str) -> store::Re
         ..message(bench, Role::Assistant, "Got it!")
     };
     let exchange = vec![question, answer];
-    let (id, now, added): (Id, _, _) = (id.parse().unwrap(), bench.now(), exchange.clone());
+    let id: Id = id.parse().unwrap();
+    let now = bench.now();
+    let added = exchange.clone();
     write!(bench, tx => conversations::append(tx, owner, &id, &added, now)).map(|_| exchange)
 }
 
@@ -92,14 +94,16 @@ async fn a_taken_id_is_not_found(bench: Bench) {
     assert_eq!(rows, [], "not a word of another's conversation");
     assert!(matches!(conversations::open(&mut reader, bench.bob, &id, 50).await, Err(Error::NotFound)));
     assert!(conversations::list(&mut reader, bench.bob, None, None, 50).await.unwrap().rows.is_empty());
-    let (bob, other) = (bench.bob, id.clone());
+    let bob = bench.bob;
+    let other = id.clone();
     assert!(matches!(write!(bench, tx => conversations::delete(tx, bob, &other)), Err(Error::NotFound)));
     assert_eq!(conversations::get(&mut reader, bench.alice, &id).await.unwrap().message_count, 2);
 }
 
 async fn deleted_with_its_messages(bench: Bench) {
     say(&bench, bench.alice, "conv_1", "hello").await.unwrap();
-    let (alice, id): (_, Id) = (bench.alice, "conv_1".parse().unwrap());
+    let alice = bench.alice;
+    let id: Id = "conv_1".parse().unwrap();
     let gone = id.clone();
     write!(bench, tx => conversations::delete(tx, alice, &gone)).unwrap();
     let mut reader = bench.store.reader().await.unwrap();
@@ -114,7 +118,9 @@ async fn a_message_by_itself_needs_its_conversation(bench: Bench) {
     let news = message(&bench, Role::Assistant, "Tidy is done.");
     bench.clock.advance(Duration::from_secs(1));
     let add = async |owner: UserId, id: &str| {
-        let (id, news, now): (Id, _, _) = (id.parse().unwrap(), news.clone(), bench.now());
+        let id: Id = id.parse().unwrap();
+        let news = news.clone();
+        let now = bench.now();
         write!(bench, tx => conversations::add(tx, owner, &id, &news, now)).unwrap()
     };
     assert!(!add(bench.bob, "conv_1").await, "another's");

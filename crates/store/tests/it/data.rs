@@ -33,11 +33,13 @@ fn dialogue(bench: &Bench, id: &str) -> Dialogue {
 
 async fn taken_in_once(bench: Bench) {
     // OPS-7
-    let (alice, bob) = (bench.alice, bench.bob);
+    let alice = bench.alice;
+    let bob = bench.bob;
     let list = vec![bench.titled("a"), bench.titled("b")];
     let dialogues = vec![dialogue(&bench, "conv_1")];
     for expected in [Imported { added: 2, skipped: 0 }, Imported { added: 0, skipped: 2 }] {
-        let (list, now) = (list.clone(), bench.now());
+        let list = list.clone();
+        let now = bench.now();
         let imported =
             bench.change(alice, move |tx, step| Box::pin(async move { import_tasks(tx, step, &list, now).await }));
         assert_eq!(imported.await.unwrap(), expected);
@@ -57,7 +59,8 @@ async fn taken_in_once(bench: Bench) {
 
 async fn erased_for_good(bench: Bench) {
     // OPS-7
-    let (alice, bob) = (bench.alice, bench.bob);
+    let alice = bench.alice;
+    let bob = bench.bob;
     bench.add(alice, bench.titled("a")).await;
     bench.add(bob, bench.titled("b")).await;
     let dialogues = vec![dialogue(&bench, "conv_1")];
@@ -74,7 +77,10 @@ async fn erased_for_good(bench: Bench) {
 
 async fn executions_are_erased(bench: Bench) {
     // OPS-7; also those at work, whose node hears of it
-    let (alice, bob, node, now) = (bench.alice, bench.bob, bench.node().await, bench.now());
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let node = bench.node().await;
+    let now = bench.now();
     let ended = bench.submit(bench.run(alice, "a")).await.unwrap();
     bench.finish(&bench.claim(node, "a", 1, 1).await[0], Left::default()).await;
     write!(bench, tx => append(tx, ended, &[said(9, "stdout", 0, "mine")])).unwrap();
@@ -93,7 +99,8 @@ async fn executions_are_erased(bench: Bench) {
         ended_at: None,
         error_message: None,
     };
-    let (open, session_id) = (session.clone(), session.id);
+    let open = session.clone();
+    let session_id = session.id;
     write!(bench, tx => sessions::open(tx, alice, &open, node, 1)).unwrap();
 
     write!(bench, tx => erase(tx, alice)).unwrap();
@@ -121,7 +128,8 @@ async fn executions_are_erased(bench: Bench) {
 
 async fn executions_are_given_out(bench: Bench) {
     // OPS-7
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let waits = bench.submit(bench.run(alice, "b")).await.unwrap();
     let ran = bench.submit(bench.run(alice, "a")).await.unwrap();
     bench.submit(bench.run(bench.bob, "b")).await.unwrap();

@@ -30,7 +30,9 @@ async fn taken(bench: &Bench, due: Due) -> Option<Task> {
 
 async fn change(bench: &Bench, task: &Task, patch: Patch) -> Task {
     let user = User::local(jiff::tz::TimeZone::UTC);
-    let (change, id, now) = (patch.check(Limits::default(), &user).unwrap(), task.id, bench.now());
+    let change = patch.check(Limits::default(), &user).unwrap();
+    let id = task.id;
+    let now = bench.now();
     bench
         .change(bench.alice, move |tx, step| Box::pin(async move { tasks::change(tx, step, id, &change, now).await }))
         .await
@@ -99,9 +101,11 @@ async fn what_is_past_is_not_told(bench: Bench) {
     assert_eq!(now_due(&bench).await, []);
     // Written down in time, but elsewhere: it may have been told there.
     let draft = |at: &str| bench.draft(Draft { title: "moved".into(), due_date: Some(at.into()), ..Draft::default() });
-    let (old, ahead) = (draft("2026-01-10T13:30:00Z"), draft("2026-01-10T15:30:00Z"));
+    let old = draft("2026-01-10T13:30:00Z");
+    let ahead = draft("2026-01-10T15:30:00Z");
     bench.clock.advance(Duration::from_secs(3600));
-    let (list, now) = (vec![old, ahead], bench.now());
+    let list = vec![old, ahead];
+    let now = bench.now();
     let imported = bench
         .change(bench.alice, move |tx, step| Box::pin(async move { data::import_tasks(tx, step, &list, now).await }));
     assert_eq!(imported.await.unwrap().added, 2);

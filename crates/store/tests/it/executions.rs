@@ -75,7 +75,8 @@ async fn read_as_written(bench: Bench) {
 }
 
 async fn of_one_user(bench: Bench) {
-    let (alice, bob) = (bench.alice, bench.bob);
+    let alice = bench.alice;
+    let bob = bench.bob;
     let id = bench.submit(bench.run(alice, "a")).await.unwrap();
     let mut reader = bench.store.reader().await.unwrap();
     for whose in [Whose::Users(alice), Whose::Everyones] {
@@ -93,8 +94,11 @@ async fn of_one_user(bench: Bench) {
 
 async fn listed_and_paged(bench: Bench) {
     // SUP-10
-    let (alice, bob, node) = (bench.alice, bench.bob, bench.node().await);
-    let (schedule, session) = (Uuid::from_u128(7), Uuid::from_u128(8));
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let node = bench.node().await;
+    let schedule = Uuid::from_u128(7);
+    let session = Uuid::from_u128(8);
     let mut ids = Vec::new();
     for n in 0..7 {
         let mut new = bench.run(alice, if n % 2 == 0 { "even" } else { "odd" });
@@ -228,7 +232,8 @@ async fn more_than_text_is_said(bench: Bench) {
 
 async fn what_came_of_it(bench: Bench) {
     // SUP-10
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let id = bench.submit(bench.run(alice, "a")).await.unwrap();
     let mut reader = bench.store.reader().await.unwrap();
     assert!(matches!(result(&mut reader, Whose::Users(alice), id).await, Err(Error::NotEnded)));
@@ -247,7 +252,8 @@ async fn what_came_of_it(bench: Bench) {
 
 async fn cancelled_while_it_waits(bench: Bench) {
     // SUP-5: Idle→Cancelled
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let id = bench.submit(bench.run(alice, "a")).await.unwrap();
     let next = bench.submit(bench.run(alice, "a")).await.unwrap();
     let now = bench.now();
@@ -266,7 +272,9 @@ async fn cancelled_while_it_waits(bench: Bench) {
 
 async fn cancelled_at_work(bench: Bench) {
     // SUP-7: its node hears of it
-    let (alice, node, other) = (bench.alice, bench.node().await, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
+    let other = bench.node().await;
     let id = bench.submit(bench.run(alice, "a")).await.unwrap();
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
     let wanted = async |node| cancelled(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
@@ -295,12 +303,10 @@ async fn any_text_can_be_kept(bench: Bench) {
     let fence = claimed.fence;
     bench.clock.advance(Duration::from_secs(1));
     let batch = vec![said(3, "stdout", 0, "x\0y 💥")];
-    let written = bench.write(move |tx| {
-        Box::pin(async move {
-            let ours = save(tx, fence, &execution, None).await?;
-            append(tx, id, &batch).await?;
-            Ok(ours)
-        })
+    let written = bench.transaction(async move |tx| {
+        let ours = save(tx, fence, &execution, None).await?;
+        append(tx, id, &batch).await?;
+        Ok(ours)
     });
     assert!(written.await.unwrap());
     let kept = bench.execution(id).await;
@@ -317,7 +323,8 @@ async fn lists_do_not_carry_everything(bench: Bench) {
         new.execution.context.insert("parameters".into(), serde_json::json!({"text": text}));
         new
     };
-    let (long, fits) = ("ü".repeat(1001), "ü".repeat(1000));
+    let long = "ü".repeat(1001);
+    let fits = "ü".repeat(1000);
     let id = bench.submit(asked(&long, &long)).await.unwrap();
     bench.clock.advance(Duration::from_secs(1));
     bench.submit(asked(&fits, "short")).await.unwrap();

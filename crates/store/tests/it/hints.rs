@@ -8,7 +8,13 @@ use store::hints::{Hint, Listener};
 use store::{Durability, Store, executions};
 
 use crate::executions::said;
-use crate::{Bench, write};
+use crate::{Bench, on_postgres, write};
+
+on_postgres!(
+    what_happens_to_an_execution_is_hinted_at,
+    a_transaction_tells_everything_at_once_or_nothing,
+    a_listener_that_was_cut_off_listens_again,
+);
 
 /// What is heard next; it must come soon.
 async fn heard(listener: &mut Listener) -> Vec<Hint> {
@@ -23,10 +29,8 @@ async fn elsewhere(bench: &Bench) -> Listener {
     listener
 }
 
-#[tokio::test]
-async fn what_happens_to_an_execution_is_hinted_at() {
+async fn what_happens_to_an_execution_is_hinted_at(bench: Bench) {
     // OPS-5
-    let bench = Bench::postgres().await;
     let mut listener = elsewhere(&bench).await;
     let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
     assert_eq!(heard(&mut listener).await, [Hint::Queue("a".into())]);
@@ -35,15 +39,15 @@ async fn what_happens_to_an_execution_is_hinted_at() {
     assert_eq!(heard(&mut listener).await, [Hint::Execution(id)]);
 
     // However much is said, it is one hint.
-    let (mut execution, fence, now) = (claimed.stored.execution, claimed.fence, bench.now());
+    let mut execution = claimed.stored.execution;
+    let fence = claimed.fence;
+    let now = bench.now();
     execution.enter(State::Running, now).unwrap();
     let kept = execution.clone();
     let lines: Vec<_> = (0..500).map(|n| said(claimed.seq + 1 + n, "stdout", n, "line\n")).collect();
-    let written = bench.write(move |tx| {
-        Box::pin(async move {
-            save(tx, fence, &kept, None).await?;
-            append(tx, id, &lines).await
-        })
+    let written = bench.transaction(async move |tx| {
+        save(tx, fence, &kept, None).await?;
+        append(tx, id, &lines).await
     });
     written.await.unwrap();
     assert_eq!(heard(&mut listener).await, [Hint::Execution(id)]);
@@ -56,37 +60,32 @@ async fn what_happens_to_an_execution_is_hinted_at() {
     assert_eq!(heard(&mut listener).await, [Hint::Ended(id)]);
 }
 
-#[tokio::test]
-async fn a_transaction_tells_everything_at_once_or_nothing() {
-    let bench = Bench::postgres().await;
+async fn a_transaction_tells_everything_at_once_or_nothing(bench: Bench) {
     let mut listener = elsewhere(&bench).await;
-    let (a, b, again) = (bench.run(bench.alice, "a"), bench.run(bench.alice, "b"), bench.run(bench.alice, "a"));
+    let a = bench.run(bench.alice, "a");
+    let b = bench.run(bench.alice, "b");
+    let again = bench.run(bench.alice, "a");
     let failed: store::Result<()> = bench
-        .write(move |tx| {
-            Box::pin(async move {
-                executions::submit(tx, &a).await?;
-                Err(store::Error::NotFound)
-            })
+        .transaction(async move |tx| {
+            executions::submit(tx, &a).await?;
+            Err(store::Error::NotFound)
         })
         .await;
     assert!(failed.is_err());
-    let (a, written) = (bench.run(bench.alice, "a"), [b, again]);
-    let submitted = bench.write(move |tx| {
-        Box::pin(async move {
-            executions::submit(tx, &a).await?;
-            for new in &written {
-                executions::submit(tx, new).await?;
-            }
-            Ok(())
-        })
+    let a = bench.run(bench.alice, "a");
+    let written = [b, again];
+    let submitted = bench.transaction(async move |tx| {
+        executions::submit(tx, &a).await?;
+        for new in &written {
+            executions::submit(tx, new).await?;
+        }
+        Ok(())
     });
     submitted.await.unwrap();
     assert_eq!(heard(&mut listener).await, [Hint::Queue("a".into()), Hint::Queue("b".into())]);
 }
 
-#[tokio::test]
-async fn a_listener_that_was_cut_off_listens_again() {
-    let bench = Bench::postgres().await;
+async fn a_listener_that_was_cut_off_listens_again(bench: Bench) {
     let mut listener = elsewhere(&bench).await;
     let killed = bench.count(
         "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity \

@@ -19,7 +19,9 @@ on_both!(old_things_go, everything_can_be_kept, old_executions_go, output_has_it
 const DAY: u64 = 24 * 3600;
 
 async fn converse(bench: &Bench, id: &str) {
-    let (alice, now, id): (_, _, Id) = (bench.alice, bench.now(), id.parse().unwrap());
+    let alice = bench.alice;
+    let now = bench.now();
+    let id: Id = id.parse().unwrap();
     let message = Message {
         id: bench.clock.id(),
         role: Role::User,
@@ -33,7 +35,8 @@ async fn converse(bench: &Bench, id: &str) {
 
 async fn old_things_go(bench: Bench) {
     // OPS-7
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     for n in 0..3 {
         converse(&bench, &format!("conv_{n}")).await;
     }
@@ -97,7 +100,9 @@ async fn old_executions_go(bench: Bench) {
         ended_at: None,
         error_message: None,
     };
-    let (alice, mut closed, open) = (bench.alice, session.clone(), Session { id: bench.clock.id(), ..session });
+    let alice = bench.alice;
+    let mut closed = session.clone();
+    let open = Session { id: bench.clock.id(), ..session };
     let both = [closed.clone(), open.clone()];
     for session in both {
         write!(bench, tx => sessions::open(tx, alice, &session, node, 2)).unwrap();
@@ -171,7 +176,8 @@ async fn old_notifications_go(bench: Bench) {
         put("gone").await;
     }
     put("there").await;
-    let (now, until) = (bench.now(), bench.now() + Duration::from_secs(60));
+    let now = bench.now();
+    let until = bench.now() + Duration::from_secs(60);
     let claimed = write!(bench, tx => outbox::claim(tx, "there", 1, now, until)).unwrap().remove(0);
     write!(bench, tx => outbox::done(tx, &claimed, now)).unwrap();
 

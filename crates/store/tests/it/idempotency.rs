@@ -17,19 +17,16 @@ fn key(key: &str, fingerprint: &str) -> Key {
 
 /// Creates a task under a key; the title of the task that the answer names, and whether it is an earlier answer.
 async fn create(bench: &Bench, owner: UserId, key: Key, title: &str) -> store::Result<(String, bool)> {
-    let (task, now) = (bench.titled(title), bench.now());
+    let task = bench.titled(title);
+    let now = bench.now();
     let (reply, earlier) = bench
-        .write(move |tx| {
-            Box::pin(async move {
-                once(tx, owner, Some(&key), now, |tx| {
-                    Box::pin(async move {
-                        let mut step = Step::begin(tx, owner).await?;
-                        tasks::create(tx, &mut step, &task).await?;
-                        Ok(Reply { status: 201, body: task.title })
-                    })
-                })
-                .await
+        .transaction(async move |tx| {
+            once(tx, owner, Some(&key), now, async move |tx| {
+                let mut step = Step::begin(tx, owner).await?;
+                tasks::create(tx, &mut step, &task).await?;
+                Ok(Reply { status: 201, body: task.title })
             })
+            .await
         })
         .await?;
     assert_eq!(reply.status, 201);
@@ -51,7 +48,8 @@ async fn another_request_is_refused(bench: Bench) {
 }
 
 async fn still_at_work(bench: Bench) {
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     assert_eq!(write!(bench, tx => claim(tx, alice, &key("k", "f"), now)).unwrap(), None);
     assert!(matches!(write!(bench, tx => claim(tx, alice, &key("k", "f"), now)), Err(Error::KeyBusy)));
     let reply = Reply { status: 200, body: "done".into() };
@@ -69,13 +67,10 @@ async fn forgotten_after_a_day(bench: Bench) {
 }
 
 async fn a_failure_frees_the_key(bench: Bench) {
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     let failed = bench
-        .write(move |tx| {
-            Box::pin(async move {
-                once(tx, alice, Some(&key("k", "f")), now, |_| Box::pin(async { Err(Error::NotFound) })).await
-            })
-        })
+        .transaction(async move |tx| once(tx, alice, Some(&key("k", "f")), now, async |_| Err(Error::NotFound)).await)
         .await;
     assert!(failed.is_err());
     assert!(!create(&bench, bench.alice, key("k", "g"), "now").await.unwrap().1);

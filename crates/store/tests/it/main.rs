@@ -26,6 +26,7 @@ mod schedules;
 mod sessions;
 mod tasks;
 mod tokens;
+mod transactions;
 mod turns;
 mod undo;
 
@@ -35,7 +36,7 @@ use jiff::tz::TimeZone;
 use model::task::{Change, Draft, Limits, Task};
 use model::{Clock, User, UserId};
 use store::undo::Step;
-use store::{Durability, Location, Store};
+use store::{Durability, Job, Location, Store, Transaction};
 use uuid::Uuid;
 
 /// An empty store of one kind, two users, and a clock that stands still.
@@ -102,11 +103,9 @@ impl Bench {
         F: for<'c> FnOnce(&'c mut store::Conn, &'c mut Step) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
     {
         self.store
-            .write(move |tx| {
-                Box::pin(async move {
-                    let mut step = Step::begin(tx, owner).await?;
-                    work(tx, &mut step).await
-                })
+            .transaction(async move |tx| {
+                let mut step = Step::begin(tx, owner).await?;
+                work(tx, &mut step).await
             })
             .await
     }
@@ -142,12 +141,12 @@ impl Bench {
         }
     }
 
-    pub async fn write<T, F>(&self, job: F) -> store::Result<T>
+    pub async fn transaction<T, F>(&self, job: F) -> store::Result<T>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut store::Conn) -> BoxFuture<'c, store::Result<T>> + Send + 'static,
+        F: AsyncFnOnce(&mut Transaction) -> store::Result<T> + for<'t> Job<'t, T, store::Error> + 'static,
     {
-        self.store.write(job).await
+        self.store.transaction(job).await
     }
 }
 
@@ -155,7 +154,7 @@ impl Bench {
 #[macro_export]
 macro_rules! write {
     ($bench:expr, $tx:ident => $work:expr) => {
-        $bench.write(move |$tx| Box::pin(async move { $work.await })).await
+        $bench.transaction(async move |$tx| $work.await).await
     };
 }
 
@@ -164,6 +163,15 @@ macro_rules! write {
 macro_rules! on_both {
     ($($name:ident),* $(,)?) => {
         mod sqlite { $( #[tokio::test] async fn $name() { super::$name($crate::Bench::sqlite().await).await } )* }
+        $crate::on_postgres!($($name),*);
+    };
+}
+
+/// Turns `async fn name(bench: Bench)` into a test on PostgreSQL. `scripts/check fast` leaves out every test with `postgres`
+/// in its path, so a test that needs the server must have it there.
+#[macro_export]
+macro_rules! on_postgres {
+    ($($name:ident),* $(,)?) => {
         mod postgres { $( #[tokio::test] async fn $name() { super::$name($crate::Bench::postgres().await).await } )* }
     };
 }

@@ -53,7 +53,7 @@ async fn a_file_may_be_a_link() {
 }
 
 #[tokio::test]
-async fn nodes_may_start_together() {
+async fn postgres_nodes_may_start_together() {
     let url = testkit::postgres::database().await.unwrap();
     let location = Location::Postgres(url);
     let nodes = (0..8).map(|_| Store::open(&location, Durability::Full));

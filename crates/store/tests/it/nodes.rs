@@ -11,7 +11,9 @@ on_both!(alive_while_renewed, the_judge_has_a_clock);
 
 async fn alive_while_renewed(bench: Bench) {
     // SUP-11
-    let (here, there, elsewhere) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+    let here = Uuid::from_u128(1);
+    let there = Uuid::from_u128(2);
+    let elsewhere = Uuid::from_u128(3);
     let now = bench.now();
     let until = now + Duration::from_secs(30);
     for node in [here, there, elsewhere] {

@@ -62,8 +62,11 @@ async fn newest_first_and_ones_own(bench: Bench) {
 }
 
 async fn read_once(bench: Bench) {
-    let (alice, bob, first) = (bench.alice, bench.bob, bench.now());
-    let (read, unread) = (note(&bench, "read"), note(&bench, "unread"));
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let first = bench.now();
+    let read = note(&bench, "read");
+    let unread = note(&bench, "unread");
     for note in [&read, &unread] {
         tell(&bench, alice, note.clone()).await;
     }
@@ -84,15 +87,17 @@ async fn numbers_follow_the_order_of_commits(bench: Bench) {
     // A follower that has seen a number has seen all before it, however many write at once.
     let writers = async {
         let all = (0..60).map(|n| {
-            let (note, alice) = (note(&bench, &n.to_string()), bench.alice);
-            bench.store.write(move |tx| Box::pin(async move { add(tx, alice, &note).await }))
+            let note = note(&bench, &n.to_string());
+            let alice = bench.alice;
+            bench.store.transaction(async move |tx| add(tx, alice, &note).await)
         });
         for added in futures::future::join_all(all).await {
             assert!(added.unwrap());
         }
     };
     let follower = async {
-        let (mut seen, mut from) = (Vec::new(), 0);
+        let mut seen = Vec::new();
+        let mut from = 0;
         while seen.len() < 60 {
             let mut reader = bench.store.reader().await.unwrap();
             for row in after(&mut reader, bench.alice, from, 7).await.unwrap() {

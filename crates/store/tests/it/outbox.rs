@@ -32,13 +32,15 @@ async fn put(bench: &Bench, channel: &str) -> Uuid {
         target: Some("{\"n\":1}".into()),
         payload: "{}".into(),
     };
-    let (id, now) = (new.id, bench.now());
+    let id = new.id;
+    let now = bench.now();
     write!(bench, tx => add(tx, &new, now)).unwrap();
     id
 }
 
 async fn take(bench: &Bench, channel: &'static str, limit: i64) -> Vec<Claimed> {
-    let (now, until) = (bench.now(), bench.now() + MINUTE);
+    let now = bench.now();
+    let until = bench.now() + MINUTE;
     write!(bench, tx => claim(tx, channel, limit, now, until)).unwrap()
 }
 
@@ -118,8 +120,9 @@ async fn claimed_once_by_many(bench: Bench) {
     for _ in 0..40 {
         put(&bench, "a").await;
     }
-    let (now, until) = (bench.now(), bench.now() + MINUTE);
-    let claims = (0..20).map(|_| bench.store.write(move |tx| Box::pin(claim(tx, "a", 3, now, until))));
+    let now = bench.now();
+    let until = bench.now() + MINUTE;
+    let claims = (0..20).map(|_| bench.store.transaction(async move |tx| claim(tx, "a", 3, now, until).await));
     let mut ids = Vec::new();
     for claimed in futures::future::join_all(claims).await {
         ids.extend(claimed.unwrap().iter().map(|claimed| claimed.id));
@@ -157,7 +160,8 @@ async fn put_back_without_being_tried(bench: Bench) {
     // A2A-1: what one node cannot read is another's
     let id = put(&bench, "a").await;
     let claimed = take(&bench, "a", 1).await.remove(0);
-    let (later, stale) = (bench.now() + MINUTE, Claimed { attempts: 2, ..claimed.clone() });
+    let later = bench.now() + MINUTE;
+    let stale = Claimed { attempts: 2, ..claimed.clone() };
     assert!(!write!(bench, tx => put_back(tx, &stale, later)).unwrap());
     assert!(write!(bench, tx => put_back(tx, &claimed, later)).unwrap());
     assert_eq!(take(&bench, "a", 1).await, []);
@@ -169,7 +173,8 @@ async fn put_back_without_being_tried(bench: Bench) {
 async fn erased_with_their_owner(bench: Bench) {
     // OPS-7
     put(&bench, "a").await;
-    let (alice, bob) = (bench.alice, bench.bob);
+    let alice = bench.alice;
+    let bob = bench.bob;
     write!(bench, tx => data::erase(tx, bob)).unwrap();
     assert_eq!(take(&bench, "a", 9).await.len(), 1);
     write!(bench, tx => data::erase(tx, alice)).unwrap();

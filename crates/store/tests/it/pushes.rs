@@ -57,14 +57,17 @@ fn delivery(bench: &Bench, due: &Due) -> outbox::New {
 
 /// Tells them so far; the delivery is under way then.
 async fn say(bench: &Bench, due: &Due, seq: i64) -> bool {
-    let (due, delivery, now) = (due.clone(), delivery(bench, due), bench.now());
+    let delivery = delivery(bench, due);
+    let due = due.clone();
+    let now = bench.now();
     let told = Told { execution: due.execution.unwrap(), seq };
     write!(bench, tx => tell(tx, &due, told, &delivery, now)).unwrap()
 }
 
 /// What is under way arrives.
 async fn arrive(bench: &Bench) -> usize {
-    let (now, lease) = (bench.now(), bench.now() + Duration::from_secs(60));
+    let now = bench.now();
+    let lease = bench.now() + Duration::from_secs(60);
     let channel = "a2a:push:https://hooks.example";
     let claimed = write!(bench, tx => outbox::claim(tx, channel, 100, now, lease)).unwrap();
     let count = claimed.len();
@@ -93,7 +96,8 @@ async fn kept_and_replaced(bench: Bench) {
     put(&bench, alice, task, New { sealed: "another".into(), version: "0.3".into(), ..new("a") }).await.unwrap();
     let kept = get(&mut reader, alice, AGENT, task, "a").await.unwrap();
     assert_eq!((kept.sealed.as_str(), kept.version.as_str(), kept.created_at), ("another", "0.3", at));
-    let (mut ids, mut cursor) = (Vec::new(), None);
+    let mut ids = Vec::new();
+    let mut cursor = None;
     loop {
         let page = list(&mut reader, alice, AGENT, task, cursor.as_ref(), 2).await.unwrap();
         ids.extend(page.rows.into_iter().map(|push| push.id));
@@ -128,12 +132,14 @@ async fn no_more_than_there_may_be(bench: Bench) {
 
 async fn of_one_user_and_one_agent(bench: Bench) {
     // A2A-1
-    let (alice, bob) = (bench.alice, bench.bob);
+    let alice = bench.alice;
+    let bob = bench.bob;
     let task = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap().id;
     put(&bench, alice, task, new("a")).await.unwrap();
     let mut reader = bench.store.reader().await.unwrap();
     for (owner, agent) in [(bob, AGENT), (alice, "b")] {
-        let (another, now) = (new("a"), bench.now());
+        let another = new("a");
+        let now = bench.now();
         let refused = write!(bench, tx => set(tx, owner, agent, task, &another, now));
         assert!(matches!(refused, Err(Error::NotFound)));
         assert!(matches!(get(&mut reader, owner, agent, task, "a").await, Err(Error::NotFound)));
@@ -146,7 +152,8 @@ async fn of_one_user_and_one_agent(bench: Bench) {
 
 async fn told_one_after_the_other(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let task = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap().id;
     put(&bench, alice, task, new("a")).await.unwrap();
     assert_eq!(all_due(&bench).await, [], "that it waits is not told");
@@ -179,7 +186,8 @@ async fn told_one_after_the_other(bench: Bench) {
 
 async fn told_by_one_of_many(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     for n in 0..5 {
         let task = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap().id;
         put(&bench, alice, task, new(&n.to_string())).await.unwrap();
@@ -199,7 +207,8 @@ async fn told_by_one_of_many(bench: Bench) {
 
 async fn woken_when_the_task_goes_on(bench: Bench) {
     // A2A-1: after a question nothing is looked at until it is answered or withdrawn
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     for withdrawn in [false, true] {
         let of = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap();
         ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
@@ -232,7 +241,8 @@ async fn woken_when_the_task_goes_on(bench: Bench) {
 
 async fn nothing_is_missed_when_it_goes_on_meanwhile(bench: Bench) {
     // A2A-1: whoever saw that there is nothing to tell does not overlook what began since
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap();
     ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
     put(&bench, alice, of.id, new("a")).await.unwrap();
@@ -245,13 +255,15 @@ async fn nothing_is_missed_when_it_goes_on_meanwhile(bench: Bench) {
 
 async fn given_up_and_set_again(bench: Bench) {
     // A2A-1
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let task = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap().id;
     put(&bench, alice, task, new("a")).await.unwrap();
     let claimed = bench.claim(node, AGENT, 9, 1).await.remove(0);
     let working = all_due(&bench).await.remove(0);
     assert!(say(&bench, &working, Told::WORKING).await);
-    let (now, lease) = (bench.now(), bench.now() + Duration::from_secs(60));
+    let now = bench.now();
+    let lease = bench.now() + Duration::from_secs(60);
     let taken =
         write!(bench, tx => outbox::claim(tx, "a2a:push:https://hooks.example", 1, now, lease)).unwrap().remove(0);
     assert!(write!(bench, tx => outbox::give_up(tx, &taken, "it answers 410 Gone", now)).unwrap());
@@ -274,7 +286,9 @@ async fn given_up_and_set_again(bench: Bench) {
 
 async fn dropped_with_their_task(bench: Bench) {
     // OPS-7, A2A-1
-    let (alice, bob, node) = (bench.alice, bench.bob, bench.node().await);
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let node = bench.node().await;
     for owner in [alice, bob] {
         let of = sent(&bench, first(&bench, owner, "c", "x")).await.unwrap();
         put(&bench, owner, of.id, new("a")).await.unwrap();

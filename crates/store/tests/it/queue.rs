@@ -156,7 +156,8 @@ async fn depth_holds_against_many(bench: Bench) {
 
 async fn one_run_a_place(bench: Bench) {
     // SUP-4
-    let (node, other) = (bench.node().await, bench.node().await);
+    let node = bench.node().await;
+    let other = bench.node().await;
     for _ in 0..2 {
         bench.submit(bench.run(bench.alice, "a")).await.unwrap();
     }
@@ -211,7 +212,8 @@ async fn only_who_holds_it_writes(bench: Bench) {
     let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
     assert_eq!((claimed.stored.owner, claimed.fence.token), (bench.alice, 1));
-    let (fence, mut execution) = (claimed.fence, claimed.stored.execution);
+    let fence = claimed.fence;
+    let mut execution = claimed.stored.execution;
     execution.enter(State::Running, bench.now()).unwrap();
     for wrong in [
         store::executions::Fence { token: 0, ..fence },
@@ -248,18 +250,17 @@ async fn tried_again_later(bench: Bench) {
     // Longer than it might have waited at first.
     bench.clock.advance(Duration::from_secs(1700));
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
-    let (fence, mut execution) = (claimed.fence, claimed.stored.execution);
+    let fence = claimed.fence;
+    let mut execution = claimed.stored.execution;
     bench.clock.advance(Duration::from_secs(1700));
     let now = bench.now();
     let again = now + Duration::from_secs(60);
     back_to_idle(&mut execution, now);
     let left = Left { output_bytes: 10, ..Left::default() };
-    let queued = bench.write(move |tx| {
-        Box::pin(async move {
-            assert!(save(tx, fence, &execution, Some(&left)).await?);
-            assert!(queue_again(tx, fence, again).await?);
-            queue_again(tx, fence, again).await
-        })
+    let queued = bench.transaction(async move |tx| {
+        assert!(save(tx, fence, &execution, Some(&left)).await?);
+        assert!(queue_again(tx, fence, again).await?);
+        queue_again(tx, fence, again).await
     });
     assert!(!queued.await.unwrap(), "it is nobody's any more");
     assert!(bench.claim(node, "a", 1, 1).await.is_empty());
@@ -284,7 +285,8 @@ async fn one_that_failed_and_waits_for_its_next_try(bench: Bench) {
     let node = bench.node().await;
     let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
-    let (fence, mut execution) = (claimed.fence, claimed.stored.execution);
+    let fence = claimed.fence;
+    let mut execution = claimed.stored.execution;
     execution.enter(State::Failed, bench.now()).unwrap();
     assert!(bench.save(fence, &execution, None).await);
     let now = bench.now();
@@ -325,15 +327,13 @@ async fn waited_too_long(bench: Bench) {
 /// What the sweep of a node does.
 async fn recovered(bench: &Bench, retry_at: Option<Timestamp>) -> Vec<Execution> {
     let now = bench.now();
-    let sweep = bench.write(move |tx| {
-        Box::pin(async move {
-            nodes::bury(tx, now).await?;
-            let mut done = Vec::new();
-            for stored in abandoned(tx, 100).await? {
-                done.push(recover(tx, stored, "adjutant was stopped", retry_at, now).await?);
-            }
-            Ok(done)
-        })
+    let sweep = bench.transaction(async move |tx| {
+        nodes::bury(tx, now).await?;
+        let mut done = Vec::new();
+        for stored in abandoned(tx, 100).await? {
+            done.push(recover(tx, stored, "adjutant was stopped", retry_at, now).await?);
+        }
+        Ok(done)
     });
     sweep.await.unwrap()
 }
@@ -423,7 +423,9 @@ async fn recovered_once(bench: Bench) {
     bench.claim(node, "a", 1, 1).await;
     write!(bench, tx => nodes::leave(tx, node)).unwrap();
     let found: Stored = write!(bench, tx => abandoned(tx, 9)).unwrap().remove(0);
-    let (twice, now, other) = (found.clone(), bench.now(), bench.node().await);
+    let twice = found.clone();
+    let now = bench.now();
+    let other = bench.node().await;
     write!(bench, tx => recover(tx, found, "why", Some(now), now)).unwrap();
     let late = twice.clone();
     assert!(matches!(write!(bench, tx => recover(tx, late, "why", None, now)), Err(Error::Ended)));
@@ -448,7 +450,7 @@ async fn cancelled_or_claimed(bench: Bench) {
     for _ in 0..20 {
         let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
         let now = bench.now();
-        let cancel = bench.write(move |tx| Box::pin(cancel(tx, Whose::Everyones, id, now)));
+        let cancel = bench.transaction(async move |tx| cancel(tx, Whose::Everyones, id, now).await);
         let (cancelled, claimed) = futures::join!(cancel, bench.claim(node, "a", 1, 1));
         let cancelled = cancelled.unwrap();
         assert_eq!(cancelled.state, if claimed.is_empty() { State::Cancelled } else { State::Starting });
@@ -476,13 +478,18 @@ async fn claimed_once_by_many(bench: Bench) {
     let most = Mutex::new(BTreeMap::<&str, i64>::new());
     let done = Mutex::new(Vec::new());
     let workers = (0..8).map(|n| {
-        let (store, bench, busy, most, done) = (&stores[n % stores.len()], &bench, &busy, &most, &done);
+        let store = &stores[n % stores.len()];
+        let bench = &bench;
+        let busy = &busy;
+        let most = &most;
+        let done = &done;
         async move {
             let node = bench.node().await;
             while done.lock().unwrap().len() < 200 {
                 for (agent, places) in AGENTS {
                     let limit = 1 + (n % 3) as i64;
-                    let claimed = store.write(move |tx| Box::pin(claim(tx, node, "here", agent, places, limit, now)));
+                    let claimed =
+                        store.transaction(async move |tx| claim(tx, node, "here", agent, places, limit, now).await);
                     let claimed = claimed.await.unwrap();
                     for _ in &claimed {
                         let mut busy = busy.lock().unwrap();

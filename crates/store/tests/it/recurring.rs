@@ -124,7 +124,9 @@ async fn only_completing_does(bench: Bench) {
 async fn reminders_come_along(bench: Bench) {
     // TASK-4
     let task = add(&bench, "FREQ=WEEKLY", "2026-01-12T10:00").await;
-    let (alice, now, user) = (bench.alice, bench.now(), model::User::local(berlin()));
+    let alice = bench.alice;
+    let now = bench.now();
+    let user = model::User::local(berlin());
     for at in ["2026-01-12T09:00", "2026-01-12T11:00"] {
         let draft = model::reminder::Draft {
             task_id: task.id.to_string(),

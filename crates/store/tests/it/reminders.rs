@@ -39,7 +39,9 @@ async fn listed(bench: &Bench, owner: UserId) -> Vec<Reminder> {
 
 async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
     // TASK-1
-    let (alice, bob, now) = (bench.alice, bench.bob, bench.now());
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let now = bench.now();
     let task = bench.add(alice, bench.titled("dentist")).await;
     let wanted = reminder(&bench, task.id);
     let set = async |owner| {
@@ -76,7 +78,8 @@ async fn a_list_has_its_total(bench: Bench) {
 /// A task of Alice's and a reminder for it: at nine the next day, three times, every half hour.
 async fn reminded(bench: &Bench) -> (Task, Reminder) {
     let task = bench.add(bench.alice, bench.titled("dentist")).await;
-    let (wanted, now) = (reminder(bench, task.id), bench.now());
+    let wanted = reminder(bench, task.id);
+    let now = bench.now();
     let set = wanted.clone();
     let set = bench
         .change(bench.alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &set, now).await }));
@@ -94,7 +97,8 @@ async fn next(bench: &Bench) -> Option<String> {
 }
 
 async fn fire(bench: &Bench, due: &Due) -> Option<(Reminder, Task)> {
-    let (due, now) = (due.clone(), bench.now());
+    let due = due.clone();
+    let now = bench.now();
     write!(bench, tx => reminders::fire(tx, &due, now)).unwrap()
 }
 
@@ -205,14 +209,16 @@ fn template() -> Reminder {
 async fn a_completed_task_takes_none(bench: Bench) {
     let (task, _) = reminded(&bench).await;
     bench.complete(bench.alice, task.id).await.unwrap();
-    let (more, now) = (reminder_in(&bench, task.id), bench.now());
+    let more = reminder_in(&bench, task.id);
+    let now = bench.now();
     let set = bench
         .change(bench.alice, move |tx, step| Box::pin(async move { reminders::create(tx, step, &more, now).await }));
     assert!(matches!(set.await, Err(Error::Ended)));
 }
 
 async fn removed_by_its_owner(bench: Bench) {
-    let (alice, bob) = (bench.alice, bench.bob);
+    let alice = bench.alice;
+    let bob = bench.bob;
     let (task, wanted) = reminded(&bench).await;
     let filter = Chosen { status: Some(Status::Scheduled), task_id: Some(task.id) };
     let mut reader = bench.store.reader().await.unwrap();
@@ -234,7 +240,8 @@ async fn removed_by_its_owner(bench: Bench) {
 
 async fn imported_ones_need_a_task(bench: Bench) {
     // OPS-7
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     let task = bench.add(alice, bench.titled("here")).await;
     let fired = Reminder {
         repeat_interval_minutes: Some(60),

@@ -57,44 +57,44 @@ impl Bench {
 
     pub async fn submit(&self, new: New) -> store::Result<Uuid> {
         let id = new.execution.id;
-        self.write(move |tx| Box::pin(async move { store::executions::submit(tx, &new).await })).await?;
+        self.transaction(async move |tx| store::executions::submit(tx, &new).await).await?;
         Ok(id)
     }
 
     /// A node that works.
     pub async fn node(&self) -> Uuid {
-        let (node, now) = (self.clock.id(), self.now());
+        let node = self.clock.id();
+        let now = self.now();
         let until = now + std::time::Duration::from_secs(30);
-        self.write(move |tx| Box::pin(store::nodes::join(tx, node, now, until))).await.unwrap();
+        self.transaction(async move |tx| store::nodes::join(tx, node, now, until).await).await.unwrap();
         node
     }
 
     pub async fn claim(&self, node: Uuid, agent: &str, places: i64, limit: i64) -> Vec<Claimed> {
-        let (agent, now) = (agent.to_owned(), self.now());
-        self.write(move |tx| {
-            Box::pin(async move { store::executions::claim(tx, node, "here", &agent, places, limit, now).await })
-        })
-        .await
-        .unwrap()
+        let agent = agent.to_owned();
+        let now = self.now();
+        self.transaction(async move |tx| store::executions::claim(tx, node, "here", &agent, places, limit, now).await)
+            .await
+            .unwrap()
     }
 
     pub async fn save(&self, fence: Fence, execution: &Execution, left: Option<Left>) -> bool {
         let execution = execution.clone();
-        self.write(move |tx| {
-            Box::pin(async move { store::executions::save(tx, fence, &execution, left.as_ref()).await })
-        })
-        .await
-        .unwrap()
+        self.transaction(async move |tx| store::executions::save(tx, fence, &execution, left.as_ref()).await)
+            .await
+            .unwrap()
     }
 
     /// Ends an execution at work, and gives its place back.
     pub async fn finish(&self, claimed: &Claimed, left: Left) -> Execution {
-        let (mut execution, fence, now) = (claimed.stored.execution.clone(), claimed.fence, self.now());
+        let mut execution = claimed.stored.execution.clone();
+        let fence = claimed.fence;
+        let now = self.now();
         execution.enter(State::Running, now).unwrap();
         execution.start_time = Some(now);
         execution.end(State::Completed, now).unwrap();
         assert!(self.save(fence, &execution, Some(left)).await);
-        self.write(move |tx| Box::pin(store::executions::give_back(tx, fence.id, fence.node))).await.unwrap();
+        self.transaction(async move |tx| store::executions::give_back(tx, fence.id, fence.node).await).await.unwrap();
         execution
     }
 

@@ -50,7 +50,8 @@ impl Bench {
     }
 
     pub(crate) async fn scheduled(&self, owner: UserId, name: &str, minutes: i64) -> Schedule {
-        let (new, now) = (self.schedule(name, minutes), self.now());
+        let new = self.schedule(name, minutes);
+        let now = self.now();
         write!(self, tx => create(tx, owner, &new, now)).unwrap()
     }
 
@@ -69,7 +70,8 @@ fn decision(schedule_id: Uuid, due_at: Timestamp, kind: Kind) -> Decision {
 
 async fn read_as_written(bench: Bench) {
     // SCHED-1, SCHED-2
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     let mut new = bench.schedule("Tidy", 60);
     new.settings.start_at = Some(bench.minutes(30));
     let id = new.id;
@@ -141,7 +143,9 @@ async fn read_as_written(bench: Bench) {
 
 async fn of_one_owner(bench: Bench) {
     // OPS-6: theirs alone, but for administrators
-    let (alice, bob, now) = (bench.alice, bench.bob, bench.now());
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let now = bench.now();
     let id = bench.scheduled(alice, "hers", 1).await.id;
     bench.decided(decision(id, now, Kind::Fired)).await;
     let mut reader = bench.store.reader().await.unwrap();
@@ -165,7 +169,9 @@ async fn of_one_owner(bench: Bench) {
 
 async fn names_are_unique(bench: Bench) {
     // SCHED-2
-    let (alice, bob, now) = (bench.alice, bench.bob, bench.now());
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let now = bench.now();
     bench.scheduled(alice, "Émile", 1).await;
     let other = bench.scheduled(bob, "other", 1).await.id;
     let same = bench.schedule("éMILE", 1);
@@ -176,11 +182,9 @@ async fn names_are_unique(bench: Bench) {
     });
     assert!(matches!(renamed, Err(Error::Taken("name"))));
     let rename = |store: Store, name: String| async move {
-        let job = store.write(move |tx| {
-            Box::pin(async move {
-                let kept = lock(tx, Whose::Everyones, other, now).await?;
-                change(tx, &kept, &settings(&name), None, now).await
-            })
+        let job = store.transaction(async move |tx| {
+            let kept = lock(tx, Whose::Everyones, other, now).await?;
+            change(tx, &kept, &settings(&name), None, now).await
         });
         job.await
     };
@@ -189,7 +193,8 @@ async fn names_are_unique(bench: Bench) {
 }
 
 async fn listed_and_paged(bench: Bench) {
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     let mut ids = Vec::new();
     for n in 0..7 {
         let mut new = bench.schedule(&format!("s{n}"), 1);
@@ -201,7 +206,8 @@ async fn listed_and_paged(bench: Bench) {
     }
     let mut reader = bench.store.reader().await.unwrap();
     let mut found = async |filter: Filter| {
-        let (mut found, mut cursor) = (Vec::new(), None);
+        let mut found = Vec::new();
+        let mut cursor = None;
         loop {
             let page = list(&mut reader, Whose::Users(alice), &filter, cursor.as_ref(), 3, now).await.unwrap();
             found.extend(page.rows.iter().map(|schedule| schedule.id));
@@ -228,7 +234,8 @@ async fn listed_and_paged(bench: Bench) {
 
 async fn due_in_their_order(bench: Bench) {
     // SCHED-4
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     let late = bench.scheduled(alice, "late", 3).await;
     let soon = bench.scheduled(alice, "soon", 1).await;
     let mut new = bench.schedule("never", 1);
@@ -254,8 +261,8 @@ async fn swapped_once(bench: Bench) {
     let kept = bench.kept(id).await;
     let next = Next { due_at: bench.minutes(60), at: bench.minutes(61) };
     let swap = |store: Store, kept: Kept| async move {
-        let job = store.write(move |tx| {
-            Box::pin(async move { Ok(lock_due(tx, &kept).await? && advance(tx, &kept, Some(next)).await?) })
+        let job = store.transaction(async move |tx| -> store::Result<bool> {
+            Ok(lock_due(tx, &kept).await? && advance(tx, &kept, Some(next)).await?)
         });
         job.await.unwrap()
     };
@@ -265,7 +272,9 @@ async fn swapped_once(bench: Bench) {
     assert_eq!((after.schedule.next_execution, after.due_at), (Some(next.at), Some(next.due_at)));
     assert_eq!(after.schedule.updated_at, kept.schedule.updated_at, "nobody has changed it");
     // One that was paused or changed meanwhile is not as it was seen.
-    let (stale, again, now) = (after.clone(), after.clone(), bench.now());
+    let stale = after.clone();
+    let again = after.clone();
+    let now = bench.now();
     write!(bench, tx => pause(tx, &after, "off", now)).unwrap();
     assert!(!write!(bench, tx => advance(tx, &stale, Some(next))).unwrap());
     assert!(!write!(bench, tx => lock_due(tx, &again)).unwrap());
@@ -274,20 +283,19 @@ async fn swapped_once(bench: Bench) {
 async fn left_to_whoever_has_it(bench: Bench) {
     // SCHED-4: a node that is frozen in the middle keeps nobody waiting
     let id = bench.scheduled(bench.alice, "s", 0).await.id;
-    let (kept, store) = (bench.kept(id).await, bench.store.clone());
+    let kept = bench.kept(id).await;
+    let store = bench.store.clone();
     let (holds, held) = tokio::sync::oneshot::channel();
     let (release, released) = tokio::sync::oneshot::channel::<()>();
     let mine = kept.clone();
     let first = tokio::spawn(async move {
-        let job = store.write(move |tx| {
-            Box::pin(async move {
-                assert!(lock_due(tx, &mine).await?);
-                holds.send(()).unwrap();
-                if !matches!(tokio::time::timeout(Duration::from_millis(300), released).await, Ok(Ok(()))) {
-                    // SQLite has one writer: the other can only come afterwards.
-                }
-                advance(tx, &mine, None).await
-            })
+        let job = store.transaction(async move |tx| {
+            assert!(lock_due(tx, &mine).await?);
+            holds.send(()).unwrap();
+            if !matches!(tokio::time::timeout(Duration::from_millis(300), released).await, Ok(Ok(()))) {
+                // SQLite has one writer: the other can only come afterwards.
+            }
+            advance(tx, &mine, None).await
         });
         job.await.unwrap()
     });
@@ -300,7 +308,8 @@ async fn left_to_whoever_has_it(bench: Bench) {
 
 async fn decided_once(bench: Bench) {
     // SCHED-2: each time has one decision
-    let (id, now) = (bench.scheduled(bench.alice, "s", 0).await.id, bench.now());
+    let id = bench.scheduled(bench.alice, "s", 0).await.id;
+    let now = bench.now();
     let first = Decision {
         reason: Some("because".into()),
         execution_id: Some(Uuid::from_u128(7)),
@@ -330,7 +339,8 @@ async fn decided_once(bench: Bench) {
 
 async fn waiting_and_free(bench: Bench) {
     // SCHED-3
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     let id = bench.scheduled(alice, "s", 0).await.id;
     let mut run = bench.run(alice, "a");
     run.execution.schedule_id = Some(id);
@@ -363,12 +373,14 @@ async fn waiting_and_free(bench: Bench) {
 
 async fn erased_with_their_owner(bench: Bench) {
     // OPS-7
-    let (alice, bob) = (bench.alice, bench.bob);
+    let alice = bench.alice;
+    let bob = bench.bob;
     for (owner, name) in [(alice, "hers"), (bob, "his")] {
         let id = bench.scheduled(owner, name, 1).await.id;
         bench.decided(decision(id, bench.now(), Kind::Fired)).await;
     }
-    let (mut file, now) = (bench.schedule("of the file", 1), bench.now());
+    let mut file = bench.schedule("of the file", 1);
+    let now = bench.now();
     file.source = Source::File;
     write!(bench, tx => create(tx, alice, &file, now)).unwrap();
     write!(bench, tx => data::erase(tx, alice)).unwrap();

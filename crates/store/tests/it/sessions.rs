@@ -43,7 +43,8 @@ async fn opened(bench: &Bench, owner: UserId, node: Uuid, places: i64) -> store:
 
 async fn opened_in_a_place(bench: Bench) {
     // SUP-4: a session is one of those that run at once
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let first = opened(&bench, alice, node, 2).await.unwrap();
     opened(&bench, alice, node, 2).await.unwrap();
     assert!(matches!(opened(&bench, alice, node, 2).await, Err(Error::NoPlace)));
@@ -57,7 +58,9 @@ async fn opened_in_a_place(bench: Bench) {
 }
 
 async fn of_one_user(bench: Bench) {
-    let (alice, bob, node) = (bench.alice, bench.bob, bench.node().await);
+    let alice = bench.alice;
+    let bob = bench.bob;
+    let node = bench.node().await;
     let mut own = Vec::new();
     for _ in 0..5 {
         own.insert(0, opened(&bench, alice, node, 10).await.unwrap());
@@ -85,7 +88,9 @@ async fn of_one_user(bench: Bench) {
 }
 
 async fn closed_by_its_node(bench: Bench) {
-    let (alice, node, other) = (bench.alice, bench.node().await, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
+    let other = bench.node().await;
     let mut session = opened(&bench, alice, node, 1).await.unwrap();
     let look = async |node| to_look_at(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
     let saved = async |node, session: &Session| {
@@ -119,7 +124,9 @@ async fn closed_by_its_node(bench: Bench) {
 
 async fn abandoned_with_its_node(bench: Bench) {
     // SUP-11
-    let (alice, node, other) = (bench.alice, bench.node().await, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
+    let other = bench.node().await;
     let lost = opened(&bench, alice, node, 2).await.unwrap();
     let kept = opened(&bench, alice, other, 2).await.unwrap();
     write!(bench, tx => nodes::leave(tx, node)).unwrap();
@@ -137,7 +144,9 @@ async fn abandoned_with_its_node(bench: Bench) {
 
 async fn its_messages(bench: Bench) {
     // SUP-4
-    let (alice, node, other) = (bench.alice, bench.node().await, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
+    let other = bench.node().await;
     let session = opened(&bench, alice, node, 1).await.unwrap();
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -172,7 +181,8 @@ async fn its_messages(bench: Bench) {
 
 async fn messages_left_behind(bench: Bench) {
     // SUP-11: what waits for a session that is over does not wait
-    let (alice, node) = (bench.alice, bench.node().await);
+    let alice = bench.alice;
+    let node = bench.node().await;
     let mut session = opened(&bench, alice, node, 2).await.unwrap();
     let other = opened(&bench, alice, node, 2).await.unwrap();
     let mut ids = Vec::new();

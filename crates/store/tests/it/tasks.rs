@@ -81,7 +81,8 @@ async fn pages(bench: Bench) {
         bench.add(bench.alice, bench.titled(&format!("task {n}"))).await;
     }
     let mut reader = bench.store.reader().await.unwrap();
-    let (mut seen, mut cursor) = (Vec::new(), None::<Cursor>);
+    let mut seen = Vec::new();
+    let mut cursor = None::<Cursor>;
     loop {
         let page = tasks::list(&mut reader, bench.alice, &Filter::default(), cursor.as_ref(), 3).await.unwrap();
         seen.extend(page.rows.into_iter().map(|task| task.title));
@@ -100,7 +101,8 @@ async fn changes(bench: Bench) {
     let patch = Patch { title: Some("new".into()), priority: Some("low".into()), ..Patch::default() };
     let user = User::local(jiff::tz::TimeZone::UTC);
     let change = patch.check(model::task::Limits::default(), &user).unwrap();
-    let (alice, now) = (bench.alice, bench.now());
+    let alice = bench.alice;
+    let now = bench.now();
     let changed = bench
         .change(alice, move |tx, step| Box::pin(async move { tasks::change(tx, step, task.id, &change, now).await }));
     let changed = changed.await.unwrap();
@@ -125,7 +127,8 @@ async fn others_reach_nothing(bench: Bench) {
 }
 
 async fn a_failed_job_leaves_nothing(bench: Bench) {
-    let (alice, task) = (bench.alice, bench.titled("half"));
+    let alice = bench.alice;
+    let task = bench.titled("half");
     let stored = task.clone();
     let failed: store::Result<()> = bench
         .change(alice, |tx, step| {

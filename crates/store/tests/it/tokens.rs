@@ -10,7 +10,8 @@ on_both!(listed_until_they_expire);
 
 async fn listed_until_they_expire(bench: Bench) {
     // OPS-3
-    let (now, soon) = (bench.now(), bench.now() + Duration::from_secs(60));
+    let now = bench.now();
+    let soon = bench.now() + Duration::from_secs(60);
     for id in ["a", "b", "a"] {
         write!(bench, tx => tokens::revoke(tx, id, soon, now)).unwrap();
     }

@@ -12,11 +12,14 @@ on_both!(one_at_a_time);
 
 async fn one_at_a_time(bench: Bench) {
     // CHAT-7
-    let (one, other): (Id, Id) = ("conv_1".parse().unwrap(), "conv_2".parse().unwrap());
-    let (here, there) = (Uuid::from_u128(1), Uuid::from_u128(2));
+    let one: Id = "conv_1".parse().unwrap();
+    let other: Id = "conv_2".parse().unwrap();
+    let here = Uuid::from_u128(1);
+    let there = Uuid::from_u128(2);
     let end = bench.now() + Duration::from_secs(40);
     let taken = async |id: &Id, holder| {
-        let (id, now) = (id.clone(), bench.now());
+        let id = id.clone();
+        let now = bench.now();
         write!(bench, tx => take(tx, &id, holder, now, end)).unwrap()
     };
     let given_back = async |id: &Id, holder| {

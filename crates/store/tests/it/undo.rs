@@ -45,8 +45,10 @@ async fn every_kind_of_change(bench: Bench) {
 
 async fn several_tasks_are_one_step(bench: Bench) {
     // AGENT-13
-    let (one, two) = (bench.add(bench.alice, bench.titled("1")).await, bench.add(bench.alice, bench.titled("2")).await);
-    let (now, ids) = (bench.now(), [one.id, two.id]);
+    let one = bench.add(bench.alice, bench.titled("1")).await;
+    let two = bench.add(bench.alice, bench.titled("2")).await;
+    let now = bench.now();
+    let ids = [one.id, two.id];
     let both = bench.change(bench.alice, move |tx, step| {
         Box::pin(async move {
             for id in ids {
@@ -85,7 +87,8 @@ async fn steps_follow_the_order_of_commits(bench: Bench) {
     let changes = (0..40).map(|n| {
         let patch = model::task::Patch { title: Some(n.to_string()), ..model::task::Patch::default() };
         let change = patch.check(model::task::Limits::default(), &user).unwrap();
-        let (id, now) = (task.id, bench.now());
+        let id = task.id;
+        let now = bench.now();
         bench.change(bench.alice, move |tx, step| {
             Box::pin(async move { tasks::change(tx, step, id, &change, now).await })
         })

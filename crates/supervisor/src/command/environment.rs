@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use model::agent::{Agent, Mode};
-use model::redact::sounds_secret;
+use redact::sounds_secret;
 
 use crate::Failure;
 

@@ -156,7 +156,8 @@ fn stays_inside(scratch: &Path, path: &Path) -> bool {
 fn ends(file: &mut File, limit: usize) -> io::Result<Ends> {
     let tail_limit = (limit / 2) as u64;
     let head_limit = limit as u64 - tail_limit;
-    let (mut head, mut tail) = (Vec::new(), Vec::new());
+    let mut head = Vec::new();
+    let mut tail = Vec::new();
     file.take(head_limit).read_to_end(&mut head)?;
     let size = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(size.saturating_sub(tail_limit).max(head.len() as u64)))?;

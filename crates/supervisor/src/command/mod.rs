@@ -120,7 +120,8 @@ impl Plan {
         })?;
         let shown = text(&scratch)?;
         let environment = environment::make(agent, &run.envs, &format!("{shown}/tmp"), &variables)?;
-        let (mut env, secrets) = (environment.variables, environment.secrets);
+        let mut env = environment.variables;
+        let secrets = environment.secrets;
         // Is there where there is something in it.
         env.insert("ADJUTANT_FILES".to_owned(), format!("{shown}/{}", attached::FOLDER));
         env.insert("ADJUTANT_EXECUTION_ID".to_owned(), run.execution_id.to_string());

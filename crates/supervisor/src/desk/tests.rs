@@ -164,7 +164,9 @@ proptest! {
 #[test]
 fn what_follows_the_last_glimpse_is_heard() {
     let now = Timestamp::UNIX_EPOCH;
-    let (mut notes, mut table, mut follower) = (notes(400), Table::default(), Follower::new(10));
+    let mut notes = notes(400);
+    let mut table = Table::default();
+    let mut follower = Follower::new(10);
     // The end is kept from the middle of the glimpse on.
     for range in [0..20, 20..35, 35..50] {
         notes.say(Name::Stdout, lines(10, range).as_bytes(), now);
@@ -185,7 +187,8 @@ fn a_key_that_comes_slowly_behind_the_head_is_not_shown() {
     let mut notes = notes(200_000);
     notes.say(Name::Stdout, "x\n".repeat((100_000 - begin.len()) / 2).as_bytes(), now);
     notes.say(Name::Stdout, begin.as_bytes(), now);
-    let (mut told, body) = (String::new(), "a1B2".repeat(16) + "\n");
+    let mut told = String::new();
+    let body = "a1B2".repeat(16) + "\n";
     for _ in 0..50 {
         notes.say(Name::Stdout, body.as_bytes(), now);
         for _ in 0..50 {

@@ -475,7 +475,8 @@ impl Connection {
             if let Some(report) = self.inbox.next()? {
                 return Ok(report);
             }
-            let (socket, inbox) = (&self.socket, &mut self.inbox);
+            let socket = &self.socket;
+            let inbox = &mut self.inbox;
             if socket.async_io(Interest::READABLE, || inbox.receive(socket)).await? == 0 {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has closed its end"));
             }

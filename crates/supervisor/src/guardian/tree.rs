@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use background::backoff::{Backoff, Doubling};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -23,8 +24,8 @@ const FIRST_SAMPLE: Duration = Duration::from_millis(200);
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Samples that are due this soon are taken together.
 const SAMPLE_SLACK: Duration = Duration::from_millis(100);
-const FIRST_ROUND: Duration = Duration::from_millis(5);
-const LAST_ROUND: Duration = Duration::from_secs(1);
+/// The pauses between two rounds of KILL.
+const ROUNDS: Doubling = Doubling::new(Duration::from_millis(5), Duration::from_secs(1));
 
 struct Execution {
     /// The program itself, until it is reaped.
@@ -55,22 +56,21 @@ enum Phase {
 #[derive(Clone, Copy)]
 struct Rounds {
     next: Instant,
-    pause: Duration,
+    backoff: Backoff,
 }
 
 impl Rounds {
     fn begin(now: Instant) -> Self {
-        Self { next: now, pause: FIRST_ROUND }
+        Self { next: now, backoff: ROUNDS.start() }
     }
 
     fn turn(&mut self, now: Instant) {
-        self.next = now + self.pause;
-        self.pause = (self.pause * 2).min(LAST_ROUND);
+        self.next = now + self.backoff.next_delay();
     }
 
     /// It is not the first round any more, so something is born faster than it dies.
     fn is_stubborn(&self) -> bool {
-        self.pause > FIRST_ROUND * 2
+        self.backoff.retries() > 1
     }
 }
 

@@ -61,7 +61,9 @@ pub(super) async fn pass_on(from: pipe::Receiver, desk: &Desk, stream: Name) -> 
     };
     // Nobody waits for it meanwhile: that would be to wake up for every few lines.
     let pipe = from.into_nonblocking_fd()?;
-    let (front, desk, is_behind) = (Handle::current(), desk.clone(), desk.behind());
+    let front = Handle::current();
+    let is_behind = desk.behind();
+    let desk = desk.clone();
     let passing = AbortOnDropHandle::new(behind.spawn(async move {
         let _is_behind = is_behind;
         bursts(pipe, &desk, stream, &front).await
@@ -71,7 +73,8 @@ pub(super) async fn pass_on(from: pipe::Receiver, desk: &Desk, stream: Name) -> 
 
 async fn bursts(pipe: OwnedFd, desk: &Desk, stream: Name, front: &Handle) -> Option<OwnedFd> {
     let mut chunk = vec![0; CHUNK];
-    let (mut rest, mut silent) = (REST, 0);
+    let mut rest = REST;
+    let mut silent = 0;
     while silent < PATIENCE {
         tokio::time::sleep(rest).await;
         if !desk.has_room(stream) {
@@ -99,8 +102,10 @@ struct Burst {
 impl Burst {
     /// Passes on what is there already, unless it has to be written first. Waits for nothing but a processor.
     fn take(pipe: &OwnedFd, chunk: &mut [u8], desk: &Desk, stream: Name) -> Self {
-        let (begun, before) = (Instant::now(), at_work());
-        let (mut bytes, mut ended) = (0, false);
+        let begun = Instant::now();
+        let before = at_work();
+        let mut bytes = 0;
+        let mut ended = false;
         while bytes < BURST && desk.has_room(stream) {
             match rustix::io::read(pipe, &mut *chunk) {
                 Ok(length) if length > 0 => {

@@ -103,8 +103,9 @@ impl Conversation {
             files: Vec::new(),
             started: jiff::Timestamp::UNIX_EPOCH,
         };
-        let (agent, scratch, variables) =
-            (self.agent.clone(), self.processes.scratch(self.id), self.processes.0.variables.clone());
+        let agent = self.agent.clone();
+        let scratch = self.processes.scratch(self.id);
+        let variables = self.processes.0.variables.clone();
         let plan = super::blocking(move || {
             let plan = Plan::make(&agent, &run, &scratch, |name| variables(name))?;
             command::prepare(&plan)?;

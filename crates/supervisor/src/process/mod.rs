@@ -21,10 +21,10 @@ use tokio::time::Instant;
 use crate::command::{self, Before, Input, Plan};
 use crate::desk::Desk;
 use crate::guardian::{self, Child, Guardian, Launch, Limits, Pipes, Sandbox, Sign, Stdio};
+use crate::lease::Guard;
 use crate::rpc::{Ask, Dialogue, End, Said};
 use crate::runner::{Ended, Run, Runner};
 use crate::streams::Name;
-use crate::work::Guard;
 use crate::{Clip, Failure, Variables, rpc};
 use scratch::Scratch;
 
@@ -50,7 +50,8 @@ struct Inner {
 
 impl Processes {
     pub(crate) fn new(options: guardian::Options, data_dir: PathBuf, variables: Variables) -> Self {
-        let (guardian, lease) = (OnceCell::new(), std::sync::Mutex::default());
+        let guardian = OnceCell::new();
+        let lease = std::sync::Mutex::default();
         let scratch = Scratch::new(data_dir.join("runs"));
         Self(Arc::new(Inner { options, guardian, lease, data_dir, scratch, variables }))
     }
@@ -123,7 +124,9 @@ impl Processes {
             files: command::attached(run.request.message.as_ref()),
             started: run.started,
         };
-        let (agent, scratch, variables) = (run.agent.clone(), scratch.to_owned(), self.0.variables.clone());
+        let agent = run.agent.clone();
+        let scratch = scratch.to_owned();
+        let variables = self.0.variables.clone();
         let planned = blocking(move || {
             let plan = Plan::make(&agent, &order, &scratch, |name| variables(name))?;
             let before = command::prepare(&plan)?;
@@ -257,7 +260,8 @@ async fn listen(run: &Run, desk: &Desk, child: Child, pipes: Pipes, input: Vec<u
 async fn speak(run: &Run, plan: &Plan, desk: &Desk, child: Child, pipes: Pipes) -> Ended {
     let Pipes { stdin, stdout, stderr } = pipes;
     let control = child.control();
-    let (mut failure, mut completed) = (None, false);
+    let mut failure = None;
+    let mut completed = false;
     let conversation = async {
         let mut on = |said: Said| pass_on(desk, said);
         let opened = tokio::select! {
@@ -339,7 +343,10 @@ async fn see_through(desk: &Desk, mut child: Child, at_once: bool, talk: impl Fu
     let control = child.control();
     let mut talk = std::pin::pin!(talk);
     let began = Instant::now();
-    let (mut talked, mut stopped, mut by_itself, mut exit) = (false, false, false, None);
+    let mut talked = false;
+    let mut stopped = false;
+    let mut by_itself = false;
+    let mut exit = None;
     let mut used = None;
     loop {
         tokio::select! {

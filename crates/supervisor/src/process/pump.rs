@@ -18,7 +18,8 @@ pub(super) const QUIET: Duration = Duration::from_millis(200);
 pub(crate) async fn pump(mut from: pipe::Receiver, desk: &Desk, stream: Name, mut clip: Option<&mut Clip>) {
     let mut chunk = vec![0; CHUNK];
     let mut shown = true;
-    let (mut burst, mut begun) = (0, Instant::now());
+    let mut burst = 0;
+    let mut begun = Instant::now();
     loop {
         let read = if shown {
             from.read(&mut chunk).await

@@ -12,7 +12,7 @@ use model::{Clock, User};
 use serde_json::{Value, json};
 use store::executions::{Event, Whose};
 use store::{Durability, Location, Store};
-use supervisor::{Admission, Draft, Options, Origin, Refused, Supervisor, Variables, guardian};
+use supervisor::{Admission, Draft, Options, Origin, Refused, Submission, Supervisor, Variables, guardian};
 use uuid::Uuid;
 
 use crate::DOUBLE;
@@ -121,19 +121,14 @@ impl Bench {
         self.supervisor.store()
     }
 
-    pub(crate) fn prepare(&self, agent: &str, draft: Draft) -> Result<store::executions::New, Refused> {
+    pub(crate) fn prepare(&self, agent: &str, draft: Draft) -> Result<Submission, Refused> {
         self.supervisor.prepare(&self.user, agent, draft, Origin::default())
     }
 
     pub(crate) async fn submit(&self, agent: &str, draft: Draft) -> store::Result<Uuid> {
-        let new = self.prepare(agent, draft).unwrap();
-        let id = new.execution.id;
-        let agent = agent.to_owned();
-        self.store()
-            .write(move |conn| Box::pin(async move { store::executions::submit(conn, &new).await }))
-            .await
-            .inspect(|()| self.supervisor.wake(&agent))
-            .map(|()| id)
+        let submission = self.prepare(agent, draft).unwrap();
+        let supervisor = self.supervisor.clone();
+        self.store().transaction(async move |tx| supervisor.enqueue(tx, submission).await).await
     }
 
     pub(crate) async fn ask(&self, agent: &str, input: &str) -> Uuid {
@@ -184,11 +179,8 @@ impl Bench {
     }
 
     pub(crate) async fn cancel(&self, id: Uuid) -> store::Result<Execution> {
-        let now = self.supervisor.clock().now();
-        let job = self.store().write(move |conn| {
-            Box::pin(async move { store::executions::cancel(conn, Whose::Everyones, id, now).await })
-        });
-        job.await.inspect(|execution| self.supervisor.wake_cancelled(execution))
+        let supervisor = self.supervisor.clone();
+        self.store().transaction(async move |tx| supervisor.cancel(tx, Whose::Everyones, id).await).await
     }
 
     pub(crate) async fn output(&self, id: Uuid, stream: &str) -> String {

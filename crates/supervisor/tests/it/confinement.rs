@@ -21,7 +21,8 @@ async fn a_read_only_agent_writes_only_where_it_may() {
     }
     let guardian = guardian().await;
     let (_dir, path) = scratch();
-    let (granted, other) = (path.join("granted"), path.join("other"));
+    let granted = path.join("granted");
+    let other = path.join("other");
     std::fs::create_dir(&granted).unwrap();
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("file"), "seen").unwrap();

@@ -92,7 +92,8 @@ fn launch(bench: &Bench) -> Child {
 #[tokio::test]
 async fn what_a_killed_node_had_at_work_fails_or_is_tried_again() {
     let dir = tempfile::tempdir().unwrap();
-    let (pid, gate) = (dir.path().join("pid"), dir.path().join("gate"));
+    let pid = dir.path().join("pid");
+    let gate = dir.path().join("gate");
     let again = "echo try; [ -e \"$GATE\" ] || sleep 60; cat";
     let mut node = Node::start(json!([
         doubled("runaway", &["runaway", text(&pid)], json!({"access_type": "read-write"})),

@@ -34,7 +34,8 @@ impl Node {
         let mut line = String::new();
         said.read_line(&mut line).unwrap();
         let mut pids = line.split_whitespace().map(|pid| pid.parse().unwrap());
-        let (guardian, agent) = (pids.next().unwrap(), pids.next().unwrap());
+        let guardian = pids.next().unwrap();
+        let agent = pids.next().unwrap();
         let runaway = pid_in(&file).await;
         Self { process, said, guardian, agent, runaway, _dir: dir }
     }

@@ -48,10 +48,7 @@ fn number(line: &str) -> u64 {
 
 /// Waits for a run where it is carried out.
 async fn account_of(bench: &Bench, agent: &str) -> (Uuid, Option<Account>) {
-    let (new, supervisor) = (bench.prepare(agent, asking("")).unwrap(), bench.supervisor.clone());
-    let id = new.execution.id;
-    let put = bench.store().write(move |conn| Box::pin(async move { supervisor.submit(conn, &new).await }));
-    bench.supervisor.begin_all(put.await.unwrap());
+    let id = bench.submit(agent, asking("")).await.unwrap();
     (id, bench.supervisor.while_at_work(id).await)
 }
 
@@ -74,7 +71,8 @@ async fn what_is_known_where_it_ran_is_what_stands_in_the_tables() {
             tries += 1;
             assert!(tries < 50, "nothing is known of {agent}");
         };
-        let (mut told, mut kept) = (account.execution().clone(), bench.get(id).await);
+        let mut told = account.execution().clone();
+        let mut kept = bench.get(id).await;
         // Fractions are rounded on their way.
         (told.resource_usage, kept.resource_usage) = (None, None);
         assert_eq!(told, kept);
@@ -118,7 +116,8 @@ async fn a_flood_keeps_its_beginning_and_its_end() {
     assert_eq!(marks.len(), 1, "one gap");
     let at = marks[0].0;
     // The mark stands on a line of its own.
-    let (head, tail) = (&lines[..at - 1], &lines[at + 1..]);
+    let head = &lines[..at - 1];
+    let tail = &lines[at + 1..];
     assert_eq!(number(head[0]), 0);
     assert!(head.windows(2).all(|pair| number(pair[1]) == number(pair[0]) + 1));
     assert!(tail.windows(2).all(|pair| number(pair[1]) == number(pair[0]) + 1));
@@ -133,7 +132,8 @@ async fn a_flood_keeps_its_beginning_and_its_end() {
 
     // A follower hears lines in their order, none twice, and for the rest how much there was.
     let mut next = 0;
-    let (mut texts, mut gaps) = (0, 0);
+    let mut texts = 0;
+    let mut gaps = 0;
     for heard in heard.await.unwrap() {
         match heard {
             Heard::Gap(bytes) => {

@@ -14,7 +14,8 @@ use crate::bench::{Bench, Setting, asking, doubled, error, script, succeeded, un
 #[tokio::test]
 async fn a_read_write_agent_runs_alone_and_in_order() {
     let bench = Setting::new(json!([])).resting().await;
-    let (lock, order) = (bench.file("lock"), bench.file("order"));
+    let lock = bench.file("lock");
+    let order = bench.file("order");
     let text = "mkdir \"$LOCK\" || exit 9; cat >> \"$ORDER\"; sleep 0.05; rmdir \"$LOCK\"";
     let more = json!({"access_type": "read-write", "queue_depth": 100,
         "envs": {"LOCK": lock.to_str().unwrap(), "ORDER": order.to_str().unwrap()}});
@@ -36,32 +37,71 @@ async fn a_read_write_agent_runs_alone_and_in_order() {
 
 // SUP-4
 #[tokio::test]
-async fn what_may_run_is_taken_by_whoever_asks_for_it() {
+async fn an_execution_is_claimed_in_the_transaction_that_enqueues_it() {
     let bench = Bench::new(json!([script("alone", "cat", json!({"access_type": "read-write"}))])).await;
-    let put = |input: &str, commit: bool| {
-        let (new, supervisor) = (bench.prepare("alone", asking(input)).unwrap(), bench.supervisor.clone());
-        let id = new.execution.id;
-        let write = bench.store().write(move |conn| {
-            Box::pin(async move {
-                let taken = supervisor.submit(conn, &new).await?;
-                if commit { Ok(taken) } else { Err(Error::NotFound) }
-            })
-        });
-        async move { (id, write.await) }
-    };
-    // What is not committed holds nothing.
-    let (lost, refused) = put("lost", false).await;
-    assert!(refused.is_err() && bench.supervisor.running() == 0);
-    let (first, taken) = put("first", true).await;
-    let taken = taken.unwrap();
-    assert!(!taken.is_empty());
-    assert_eq!(bench.get(first).await.state, State::Starting);
-    let (second, none) = put("second", true).await;
-    assert!(none.unwrap().is_empty(), "its place is taken");
-    bench.supervisor.begin_all(taken);
+    let supervisor = bench.supervisor.clone();
+    let submissions = ["first", "second"].map(|input| bench.prepare("alone", asking(input)).unwrap());
+    let seen = bench.store().transaction(async move |tx| -> store::Result<_> {
+        let mut seen = Vec::new();
+        for submission in submissions {
+            let id = supervisor.enqueue(tx, submission).await?;
+            seen.push((id, store::executions::get(tx, Whose::Everyones, id).await?.state));
+        }
+        Ok(seen)
+    });
+    let [(first, claimed), (second, waiting)] = seen.await.unwrap()[..] else { panic!("two were enqueued") };
+    assert_eq!((claimed, waiting), (State::Starting, State::Idle));
     assert_eq!(succeeded(&bench.result(first).await), "first");
     assert_eq!(succeeded(&bench.result(second).await), "second");
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn a_rollback_leaves_no_execution_no_slot_and_no_secret() {
+    let bench = Bench::new(json!([script("alone", "cat", json!({"access_type": "read-write"}))])).await;
+    let submission = bench.prepare("alone", asking("password=hunter22hunter22")).unwrap();
+    let lost = submission.id();
+    let file = bench.file("spool").join(format!("{lost}.json"));
+    assert!(file.exists());
+    let supervisor = bench.supervisor.clone();
+    let refused = bench.store().transaction(async move |tx| {
+        supervisor.enqueue(tx, submission).await?;
+        Err::<(), _>(Error::NotFound)
+    });
+    assert!(matches!(refused.await, Err(Error::NotFound)));
+    assert!(!file.exists(), "the secret is still on disk");
+    assert_eq!(bench.supervisor.running(), 0);
     assert!(matches!(bench.supervisor.wait(Whose::Everyones, lost).await, Err(Error::NotFound)));
+    assert_eq!(succeeded(&bench.run("alone", "next").await), "next");
+    bench.stop().await;
+}
+
+// SUP-4
+#[tokio::test]
+async fn an_execution_starts_although_its_caller_stopped_waiting() {
+    let bench = Bench::new(json!([script("alone", "cat", json!({"access_type": "read-write"}))])).await;
+    let submission = bench.prepare("alone", asking("hello")).unwrap();
+    let id = submission.id();
+    let supervisor = bench.supervisor.clone();
+    let (entered, has_entered) = tokio::sync::oneshot::channel();
+    let (proceed, may_proceed) = std::sync::mpsc::channel::<()>();
+    let enqueue = bench.store().transaction(async move |tx| {
+        entered.send(()).unwrap();
+        may_proceed.recv().unwrap();
+        supervisor.enqueue(tx, submission).await
+    });
+    tokio::select! {
+        _ = enqueue => panic!("the transaction ended before it was allowed to"),
+        entered = has_entered => entered.unwrap(),
+    }
+    proceed.send(()).unwrap();
+    until("the execution is committed", async || {
+        let mut reader = bench.store().reader().await.unwrap();
+        store::executions::get(&mut reader, Whose::Everyones, id).await.is_ok()
+    })
+    .await;
+    assert_eq!(succeeded(&bench.result(id).await), "hello");
     bench.stop().await;
 }
 
@@ -152,30 +192,30 @@ async fn a_node_runs_no_more_than_it_may() {
 
 // SUP-4
 #[tokio::test]
-async fn what_is_taken_counts_before_it_runs() {
+async fn claimed_executions_count_before_they_run() {
     let mut setting = Setting::new(json!([script("one", "cat", json!({})), script("other", "cat", json!({}))]));
     setting.admission = Admission { max_running: Some(3), ..Admission::default() };
     let bench = setting.work().await;
     let put = |commit: bool| {
         let new = |turn: usize| bench.prepare(["one", "other"][turn % 2], asking("hello")).unwrap();
-        let (all, supervisor) = ((0..8).map(new).collect::<Vec<_>>(), bench.supervisor.clone());
-        // One group of the writer: nothing of it runs before all of it is written.
-        bench.store().write(move |conn| {
-            Box::pin(async move {
-                let (ids, mut taken) = (all.iter().map(|new| new.execution.id).collect::<Vec<_>>(), Vec::new());
-                for new in &all {
-                    taken.push(supervisor.submit(conn, new).await?);
-                }
-                if commit { Ok((ids, taken)) } else { Err(Error::NotFound) }
-            })
+        let all: Vec<_> = (0..8).map(new).collect();
+        let supervisor = bench.supervisor.clone();
+        bench.store().transaction(async move |tx| {
+            let mut ids = Vec::new();
+            let mut claimed = 0;
+            for submission in all {
+                let id = supervisor.enqueue(tx, submission).await?;
+                let execution = store::executions::get(tx, Whose::Everyones, id).await?;
+                claimed += usize::from(execution.state == State::Starting);
+                ids.push(id);
+            }
+            if commit { Ok((ids, claimed)) } else { Err(Error::NotFound) }
         })
     };
-    // What is not committed takes no room.
+    // A rollback gives the capacity back.
     assert!(put(false).await.is_err());
-    let (ids, taken) = put(true).await.unwrap();
-    assert_eq!(taken.iter().filter(|taken| !taken.is_empty()).count(), 3);
-    taken.into_iter().for_each(|taken| bench.supervisor.begin_all(taken));
-    ["one", "other"].iter().for_each(|agent| bench.supervisor.wake(agent));
+    let (ids, claimed) = put(true).await.unwrap();
+    assert_eq!(claimed, 3);
     for id in ids {
         assert_eq!(succeeded(&bench.result(id).await), "hello");
     }

@@ -118,6 +118,6 @@ async fn a_run_may_be_shorter_than_the_agent_but_not_longer() {
     let short = bench.run_with("slow", Draft { timeout: Some(seconds(0.2)), ..asking("") }).await;
     assert_eq!((short.status, error(&short)), (Status::Timeout, "took longer than 0.2 s"));
     let long = bench.prepare("slow", Draft { timeout: Some(seconds(500.0)), ..asking("") }).unwrap();
-    assert_eq!(long.execution.timeout, seconds(50.0));
+    assert_eq!(long.new.execution.timeout, seconds(50.0));
     bench.stop().await;
 }

@@ -122,7 +122,8 @@ async fn a_supervisor_that_stops_hands_back_what_may_be_tried_again() {
         script("once", "sleep 60", json!({"access_type": "read-write"})),
     ]);
     let bench = crate::bench::Setting::new(agents.clone()).at(dir.path()).work().await;
-    let (again, once) = (bench.ask("again", "hello").await, bench.ask("once", "").await);
+    let again = bench.ask("again", "hello").await;
+    let once = bench.ask("once", "").await;
     let waits = bench.ask("once", "waits").await;
     bench.reaches(again, State::Running).await;
     bench.reaches(once, State::Running).await;

@@ -33,7 +33,8 @@ fn has(bytes: &[u8], text: &str) -> bool {
 async fn no_secret_is_kept() {
     let asked = key("Aq1Sw2De3Fr4Gt5Hy6Ju7Ki8Lo9Zx0Cv1Bn2");
     let said = key("Zz9Yy8Xx7Ww6Vv5Uu4Tt3Ss2Rr1Qq0Pp9Oo8");
-    let (known, run) = ("correct-horse-battery", "staple-of-the-run");
+    let known = "correct-horse-battery";
+    let run = "staple-of-the-run";
     let halves = said.split_at(17);
     // The key comes in two writes; the known value everywhere; then it fails with both, and is tried again.
     let text = format!(
@@ -103,9 +104,9 @@ async fn a_request_with_secrets_survives_a_restart_outside_of_the_database() {
 
     // One that the queue did not take is gone too, at the latest with the next start.
     let new = bench.prepare("count", asking(&secret)).unwrap();
-    let file = bench.file("spool").join(format!("{}.json", new.execution.id));
+    let file = bench.file("spool").join(format!("{}.json", new.id()));
     assert!(file.exists());
-    bench.supervisor.forget(&new);
+    drop(new);
     assert!(!file.exists());
     let id = bench.ask("count", &secret).await;
     bench.wait(id).await;

@@ -16,7 +16,8 @@ async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let after = |name: &str| arguments.iter().skip_while(|argument| *argument != name).nth(1);
     let milliseconds = |name| Duration::from_millis(after(name).map_or(0, |count| count.parse().unwrap()));
-    let (delay, gap) = (milliseconds("--delay-ms"), milliseconds("--gap-ms"));
+    let delay = milliseconds("--delay-ms");
+    let gap = milliseconds("--gap-ms");
     let llm = Llm::start_on(after("--listen").map_or("127.0.0.1:0", String::as_str)).await;
     llm.forget();
     let done = Reply::text("Done, it is on your list.");

@@ -54,7 +54,8 @@ fn find(word: &str) -> Option<Script> {
     };
     let text = |text: &str| Give(Part::text(text));
     let named = |content| {
-        let (name, media_type) = (Some("output.txt".to_owned()), Some("text/plain".to_owned()));
+        let name = Some("output.txt".to_owned());
+        let media_type = Some("text/plain".to_owned());
         Give(Part { name, media_type, ..Part::from(content) })
     };
     let file = || named(Content::Bytes(b"tck".to_vec()));

@@ -88,7 +88,8 @@ fn well(request: &Request, reply: &Reply) -> Plan {
 
 fn badly(request: &Request, reply: &Reply, fault: &Fault) -> Plan {
     let events = render(request, reply);
-    let (start, middle) = (events.start(), events.middle());
+    let start = events.start();
+    let middle = events.middle();
     let first = |count| events.pieces(0..count);
     let half = |piece: Bytes| piece.slice(..piece.len() / 2);
     let (pieces, ending) = match fault {

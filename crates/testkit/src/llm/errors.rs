@@ -123,7 +123,8 @@ fn general(request: &Request, code: u16) -> Error {
 fn about_tool(request: &Request, name: &str) -> Option<Error> {
     let offers = request.offers();
     let offer = offers.iter().find(|offer| offer.name == name)?;
-    let (group, index) = (offer.group, offer.index);
+    let group = offer.group;
+    let index = offer.index;
     let message = match request.wire {
         Wire::OpenAi => {
             format!("Invalid schema for function '{name}': In context=('properties',), schema must have a 'type' key.")
@@ -154,7 +155,8 @@ fn about_temperature(request: &Request) -> Option<Error> {
         }
         Wire::Anthropic => "`temperature` is deprecated for this model.".to_owned(),
     };
-    let (param, openai_code) = (Some("temperature".to_owned()), Some("unsupported_value"));
+    let param = Some("temperature".to_owned());
+    let openai_code = Some("unsupported_value");
     Some(Error { param, openai_code, ..Error::new(400, message) })
 }
 

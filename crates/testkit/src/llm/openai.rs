@@ -10,7 +10,8 @@ const CREATED: u64 = 1_760_000_000;
 
 pub(super) fn stream(request: &Request, reply: &Reply) -> Events {
     let mut events = Events::default();
-    let (number, model) = (request.number, Value::from(request.model.as_str()));
+    let number = request.number;
+    let model = Value::from(request.model.as_str());
     let head = format!(
         r#"{{"id":"chatcmpl-{number}","object":"chat.completion.chunk","created":{CREATED},"model":{model},"choices":["#
     );

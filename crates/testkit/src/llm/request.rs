@@ -118,7 +118,8 @@ impl Request {
         let stream = streams || wire != Wire::Gemini && said.stream == Some(true);
         let wants_usage = said.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true);
         let query = parts.uri.query().map(str::to_owned);
-        let (headers, body) = (parts.headers, OnceLock::new());
+        let headers = parts.headers;
+        let body = OnceLock::new();
         Ok(Self { wire, path, query, headers, model, stream, number, wants_usage, said, raw, body })
     }
 
@@ -276,7 +277,8 @@ fn gemini_transcript(all: &Said) -> Vec<Entry> {
         entries.push(Entry::System(text(&all.instruction["parts"])));
     }
     for content in list(&all.contents) {
-        let (mut said, mut tools) = (Vec::new(), Vec::new());
+        let mut said = Vec::new();
+        let mut tools = Vec::new();
         for part in list(&content["parts"]) {
             if let Some(call) = part.get("functionCall") {
                 let name = call["name"].as_str().unwrap_or_default().to_owned();
@@ -299,7 +301,8 @@ fn anthropic_transcript(all: &Said) -> Vec<Entry> {
         entries.push(Entry::System(text(&all.system)));
     }
     for from in list(&all.messages) {
-        let (mut said, mut tools) = (Vec::from_iter(from["content"].as_str()), Vec::new());
+        let mut said = Vec::from_iter(from["content"].as_str());
+        let mut tools = Vec::new();
         for block in list(&from["content"]) {
             match block["type"].as_str().unwrap_or_default() {
                 "text" => said.extend(block["text"].as_str()),

@@ -209,7 +209,8 @@ async fn some_answers_never_end() {
         for fault in [Fault::EndlessText, Fault::EndlessLine] {
             llm.script([Reply::fault(fault.clone())]);
             let mut stream = ask(&llm, wire).await.unwrap().bytes_stream();
-            let (mut length, mut tail) = (0, String::new());
+            let mut length = 0;
+            let mut tail = String::new();
             while length < ENOUGH {
                 let piece = stream.next().await.unwrap().unwrap();
                 length += piece.len();

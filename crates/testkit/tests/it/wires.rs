@@ -14,7 +14,8 @@ pub(crate) fn hear_openai(heard: &mut Heard, data: &Value) {
     if let Some(usage) = data["usage"].as_object() {
         assert_eq!(data["choices"], json!([]));
         let reasoning = usage["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap();
-        let (input, output) = (&usage["prompt_tokens"], &usage["completion_tokens"]);
+        let input = &usage["prompt_tokens"];
+        let output = &usage["completion_tokens"];
         heard.usage = (input.as_u64().unwrap(), output.as_u64().unwrap(), reasoning);
         return;
     }
@@ -112,7 +113,8 @@ async fn words_come_in_pieces_with_a_count() {
 #[tokio::test]
 async fn calls_come_in_fragments_and_in_parallel() {
     let llm = Llm::start().await;
-    let (one, two) = (json!({"title": "buy a lot of milk"}), json!({"title": "käse", "tags": ["a", "b"]}));
+    let one = json!({"title": "buy a lot of milk"});
+    let two = json!({"title": "käse", "tags": ["a", "b"]});
     for (wire, finish) in WIRES.into_iter().zip(["tool_calls", "STOP", "tool_use"]) {
         llm.script([Reply::calls([("add_task", &one), ("add_note", &two)]).thinking("Two things, so two calls.")]);
         let heard = heard(&llm, wire).await;
@@ -148,7 +150,8 @@ async fn reasons_to_stop_are_the_providers_own() {
     let filter = ["content_filter", "SAFETY", "refusal"];
     for (at, wire) in WIRES.into_iter().enumerate() {
         llm.script([Stop::Length, Stop::Filter].map(|stop| Reply::text("I").stopped(stop).without_usage()));
-        let (long, filtered) = (heard(&llm, wire).await, heard(&llm, wire).await);
+        let long = heard(&llm, wire).await;
+        let filtered = heard(&llm, wire).await;
         assert_eq!((long.finish.as_str(), filtered.finish.as_str()), (length[at], filter[at]));
         assert_eq!(long.usage, (0, 0, 0));
     }

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use background::backoff::Doubling;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, ElicitRequestParams,
     ElicitResult, ErrorData, Implementation, ListToolsRequest, ListToolsResult, PaginatedRequestParams,
@@ -31,6 +32,8 @@ use crate::Arguments;
 /// No call takes longer, whatever progress it makes.
 const LONGEST_CALL: Duration = Duration::from_secs(600);
 const MOST_PAGES: usize = 100;
+/// The delays between two subscriptions to changes.
+const SUBSCRIPTION_DELAYS: Doubling = Doubling::new(Duration::from_secs(1), Duration::from_secs(300));
 /// How long closing may take before everything is dropped.
 const CLOSING: Duration = Duration::from_secs(1);
 const ASKS: &str = "asks for input that cannot be given here";
@@ -286,7 +289,7 @@ impl Line {
     /// Hears of changes for as long as it is polled. Only the newer era has to ask for them.
     pub(super) async fn listen(&self, era: Era) -> ! {
         let tells = self.about().and_then(|about| about.capabilities.tools.as_ref()?.list_changed) == Some(true);
-        let mut pause = Duration::from_secs(1);
+        let mut backoff = SUBSCRIPTION_DELAYS.start();
         if era == Era::Legacy || !tells {
             std::future::pending::<()>().await;
         }
@@ -298,11 +301,10 @@ impl Line {
                 // What changed between two subscriptions was not heard of.
                 self.signals.changed.notify_one();
                 if since.elapsed() > Duration::from_secs(60) {
-                    pause = Duration::from_secs(1);
+                    backoff.reset();
                 }
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_secs(300));
+            sleep(backoff.next_delay()).await;
         }
     }
 

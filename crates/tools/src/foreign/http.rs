@@ -1,9 +1,7 @@
 //! MCP over Streamable HTTP. rmcp's own client reads whole bodies, however large; this one reads with a limit. The
 //! configured headers go to the configured place and nowhere else.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +20,10 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 use secrecy::{ExposeSecret, SecretString};
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 
 use super::guard::Signals;
-use super::wire;
+use super::{events, wire};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// Some servers close what is idle after five seconds; a request on such a connection would be lost.
@@ -112,21 +110,6 @@ impl Bounded {
         self.signals.suspect.notify_one();
         StreamableHttpError::Client(error.without_url())
     }
-
-    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
-        let signals = self.signals.clone();
-        let mut limit = EventLimit::default();
-        let bytes = response.bytes_stream().map(move |chunk| {
-            let chunk = chunk.map_err(|error| io::Error::other(error.without_url()))?;
-            if limit.exceeded_by(&chunk) {
-                signals.lose(wire::TOO_LARGE);
-                return Err(io::Error::other("the event is too large"));
-            }
-            Ok(chunk)
-        });
-        let signals = self.signals.clone();
-        SseStream::from_bytes_stream(bytes).map(move |event| Ok(readable(event?, &signals))).boxed()
-    }
 }
 
 impl StreamableHttpClient for Bounded {
@@ -162,7 +145,9 @@ impl StreamableHttpClient for Bounded {
                     if matches!(request.request, ClientRequest::DiscoverRequest(_)) && session.is_none());
                 self.refused(response, asked, is_discovery, is(JSON)).await
             }
-            _ if is(EVENTS) => Ok(StreamableHttpPostResponse::Sse(self.events(response), new_session)),
+            _ if is(EVENTS) => {
+                Ok(StreamableHttpPostResponse::Sse(events::of(response, self.signals.clone()), new_session))
+            }
             _ if asked.is_none() => Ok(StreamableHttpPostResponse::Accepted),
             _ if is(JSON) => {
                 let Some(body) = self.body(response, wire::LARGEST).await? else {
@@ -211,7 +196,7 @@ impl StreamableHttpClient for Bounded {
             signals.suspect.notify_one();
             std::task::Poll::Ready(None)
         });
-        Ok(self.events(response).chain(end).boxed())
+        Ok(events::of(response, self.signals.clone()).chain(end).boxed())
     }
 
     async fn delete_session(
@@ -288,60 +273,9 @@ fn unexpected(what: impl Into<String>) -> Error {
     StreamableHttpError::UnexpectedServerResponse(what.into().into())
 }
 
-/// What rmcp can read without harm.
-fn readable(mut event: Sse, signals: &Signals) -> Sse {
-    if let Some(data) = event.data.as_deref().map(str::as_bytes) {
-        if wire::is_too_much(data) {
-            signals.lose(wire::TOO_MUCH);
-            event.data = None;
-        } else if let Cow::Owned(repaired) = wire::repaired(data) {
-            event.data = String::from_utf8(repaired).ok();
-        }
-    }
-    event
-}
-
-/// Measures one event after the other.
-#[derive(Default)]
-struct EventLimit {
-    event: usize,
-    line: usize,
-}
-
-impl EventLimit {
-    fn exceeded_by(&mut self, chunk: &[u8]) -> bool {
-        for &byte in chunk {
-            match byte {
-                b'\r' => {}
-                b'\n' if self.line == 0 => self.event = 0,
-                b'\n' => self.line = 0,
-                _ => {
-                    self.line += 1;
-                    self.event += 1;
-                    if self.event > wire::LARGEST {
-                        return true;
-                    }
-                }
-            }
-        }
-        false
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_event_may_not_be_larger_than_a_message() {
-        let mut limit = EventLimit::default();
-        let chunk = [b"data: ".as_slice(), &[b'x'; 1_000_000], b"\r\n\r\n"].concat();
-        assert!((0..100).all(|_| !limit.exceeded_by(&chunk)), "many small ones are fine");
-        let mut limit = EventLimit::default();
-        assert!((0..100).any(|_| limit.exceeded_by(&[b'x'; 1_000_000])));
-        let mut limit = EventLimit::default();
-        assert!((0..100).any(|_| limit.exceeded_by(&chunk[..chunk.len() - 2])), "lines of one event count together");
-    }
 
     #[test]
     fn a_secret_header_is_not_named_in_a_fault() {

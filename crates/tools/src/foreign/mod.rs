@@ -7,6 +7,7 @@
 mod adopt;
 mod call;
 mod connection;
+mod events;
 mod guard;
 mod http;
 mod pipes;
@@ -22,7 +23,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use model::breaker::{Breakers, Rules};
-use model::redact::{Redactor, What};
+use redact::{Redactor, What};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 

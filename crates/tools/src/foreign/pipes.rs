@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::redact::Redactor;
+use redact::Redactor;
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -103,7 +103,8 @@ impl Transport<RoleClient> for Pipes {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let (input, signals) = (self.input.clone(), self.signals.clone());
+        let input = self.input.clone();
+        let signals = self.signals.clone();
         async move {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');

@@ -5,9 +5,9 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use model::redact::Redactor;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use redact::Redactor;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -154,7 +154,8 @@ impl Drop for Group {
 async fn pump(server: Arc<str>, redactor: Redactor, mut errors: ChildStderr, said: Arc<Mutex<String>>) {
     let mut lines = Lines::default();
     let mut chunk = [0; 4096];
-    let (mut since, mut count) = (Instant::now(), 0);
+    let mut since = Instant::now();
+    let mut count = 0;
     while let Ok(read @ 1..) = errors.read(&mut chunk).await {
         lines.add(&chunk[..read], |line| {
             if since.elapsed() >= Duration::from_secs(1) {

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use background::backoff::Doubling;
 use model::breaker::{Breaker, Snapshot};
-use model::redact::{Redactor, What};
+use redact::{Redactor, What};
 use rmcp::model::ServerResult;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -18,8 +19,7 @@ use super::{CallError, Called, Era, Found, LeftOut, Settings, outside};
 use crate::Arguments;
 
 /// Between two attempts: doubled each time, anew after it was up for a while.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const DELAYS: Doubling = Doubling::new(Duration::from_secs(1), Duration::from_secs(60));
 const LONG_ENOUGH: Duration = Duration::from_secs(60);
 /// How long a list of tools holds, and what a server may say about that.
 const LIST_HOLDS: Duration = Duration::from_secs(300);
@@ -114,7 +114,7 @@ impl Server {
         if let Some(predecessor) = predecessor {
             predecessor.ended.cancelled().await;
         }
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = DELAYS.start();
         while !self.stop.is_cancelled() {
             let era = self.state().era;
             let opened = Connection::open(&self.name, &self.settings, era, &self.stop).await;
@@ -126,7 +126,7 @@ impl Server {
                     self.tell(|state| (state.phase, state.line, state.tools) = (Phase::Down, None, Arc::default()));
                     let ended = connection.close().await;
                     if began.elapsed() >= LONG_ENOUGH {
-                        pause = FIRST_PAUSE;
+                        backoff.reset();
                     }
                     match (over, ended) {
                         (Over::Stopped, _) => break,
@@ -141,17 +141,16 @@ impl Server {
                     error
                 }
             };
-            self.failed(&error, &mut pause).await;
+            self.failed(&error, backoff.next_delay()).await;
         }
         self.tell(|state| *state = State { phase: Phase::Down, has_failed: true, ..State::default() });
         self.ended.cancel();
     }
 
-    async fn failed(&self, error: &str, pause: &mut Duration) {
+    async fn failed(&self, error: &str, delay: Duration) {
         let error = outside(&self.redactor, error);
         // So that servers that fell together do not all come back at the same moment.
-        let wait = pause.mul_f64(0.75 + fastrand::f64() * 0.5);
-        *pause = (*pause * 2).min(LONGEST_PAUSE);
+        let wait = delay.mul_f64(0.75 + fastrand::f64() * 0.5);
         let next_try = Instant::now() + wait;
         let retry_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
         tracing::warn!(event = "mcp_server_down", server = &*self.name, error, retry_ms);

@@ -22,7 +22,9 @@ pub(super) fn is_too_much(message: &[u8]) -> bool {
     if message.len() <= MOST_VALUES {
         return false;
     }
-    let (mut values, mut in_text, mut escaped) = (0, false, false);
+    let mut values = 0;
+    let mut in_text = false;
+    let mut escaped = false;
     for &byte in message {
         match byte {
             _ if escaped => escaped = false,

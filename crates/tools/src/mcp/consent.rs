@@ -224,7 +224,8 @@ mod tests {
     #[test]
     fn nodes_understand_one_another_by_their_secret() {
         // AGENT-7, OPS-5
-        let (asker, held) = (asker(), act("delete_task", &["buy milk"], false));
+        let asker = asker();
+        let held = act("delete_task", &["buy milk"], false);
         let redeemed = |asked: &Consents, answered: &Consents| {
             let state = asked.question(&asker, &held.arguments, &held).unwrap().request_state.unwrap();
             let answers = [(QUESTION.to_owned(), json!({"action": "accept"}))].into();

@@ -38,7 +38,8 @@ pub struct Door {
 impl Door {
     /// Nodes that have the same `secret` honour one another's questions.
     pub fn new(store: Store, secret: Option<&[u8]>) -> Self {
-        let (busy, streams) = (TaskTracker::new(), CancellationToken::new());
+        let busy = TaskTracker::new();
+        let streams = CancellationToken::new();
         let handler = Handler { store, consents: Arc::new(Consents::new(secret)), busy: busy.clone(), always: None };
         // Host and Origin were checked before, by rules that know the configuration.
         let config = StreamableHttpServerConfig::default()

@@ -130,7 +130,7 @@ impl Handler {
         let outcome = toolbox.call(&spec.name, arguments, consent).await;
         called.log();
         outcome.unwrap_or_else(|error| {
-            let error_message = &*model::redact::redact(&error.to_string()).into_owned();
+            let error_message = &*redact::redact(&error.to_string()).into_owned();
             tracing::error!(event = "error_occurred", error_type = "unavailable", error_message, recoverable = true);
             let message = "The tasks cannot be reached right now; try again in a moment.";
             Outcome::Done(Answer::failed(Failure::new(UNAVAILABLE, message)))

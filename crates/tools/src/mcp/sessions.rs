@@ -148,7 +148,8 @@ mod tests {
     #[test]
     fn nobody_is_pushed_out_by_another_users_many_sessions() {
         let sessions = Sessions::default();
-        let (alice, bob) = (UserId::new(Uuid::from_u128(1)), UserId::new(Uuid::from_u128(2)));
+        let alice = UserId::new(Uuid::from_u128(1));
+        let bob = UserId::new(Uuid::from_u128(2));
         let admit = |name: String, user| {
             let leaving = sessions.admit(&name.into(), user);
             for id in &leaving {

@@ -94,7 +94,8 @@ impl Double {
     }
 
     fn handle(&self, message: &Value) {
-        let (id, method) = (&message["id"], message["method"].as_str().unwrap_or_default());
+        let id = &message["id"];
+        let method = message["method"].as_str().unwrap_or_default();
         let is_modern = !self.has("legacy");
         let answer = match method {
             "server/discover" if self.has("leaves") => std::process::exit(1),

@@ -92,7 +92,8 @@ async fn a_server_that_ignores_the_newer_era_is_spoken_to_in_the_older() {
     assert_eq!(state(&servers, "double").era, Some(Era::Legacy));
     servers.stop().await;
     settings.era = Some(Era::Legacy);
-    let (servers, began) = (start([settings]), Instant::now());
+    let servers = start([settings]);
+    let began = Instant::now();
     servers.settled(Duration::from_secs(30)).await;
     assert!(state(&servers, "double").phase == Phase::Ready && began.elapsed() < Duration::from_secs(2));
     servers.stop().await;
@@ -129,7 +130,8 @@ async fn a_server_that_hangs_at_the_start_is_given_up_in_time() {
         let notes = Notes::new();
         let mut settings = double("double", &[args, &[notes.argument().as_str()]].concat());
         settings.start_timeout = Duration::from_secs(1);
-        let (servers, began) = (start([settings]), Instant::now());
+        let servers = start([settings]);
+        let began = Instant::now();
         servers.settled(Duration::from_secs(30)).await;
         assert!(began.elapsed() < Duration::from_secs(8), "{args:?}: {:?}", began.elapsed());
         let state = state(&servers, "double");
@@ -159,7 +161,8 @@ async fn a_child_that_dies_in_a_call_comes_back_and_the_call_is_not_repeated() {
     for args in [&[][..], &["legacy"]] {
         let notes = Notes::new();
         let servers = ready(&[args, &[notes.argument().as_str()]].concat()).await;
-        let (die, echo) = (find(&servers, "die"), find(&servers, "echo"));
+        let die = find(&servers, "die");
+        let echo = find(&servers, "echo");
         let died = servers.call(&die, arguments(json!({}))).await;
         assert!(matches!(died, Err(CallError::Unavailable(_))), "{died:?}");
         until("the tools vanish", || names(&servers).is_empty() || notes.all("pid ").len() > 1).await;
@@ -181,7 +184,8 @@ async fn a_call_that_hangs_is_cancelled_and_says_so() {
     settings.call_timeout = Duration::from_millis(700);
     let servers = start([settings]);
     servers.settled(Duration::from_secs(30)).await;
-    let (hang, slow) = (find(&servers, "hang"), find(&servers, "slow"));
+    let hang = find(&servers, "hang");
+    let slow = find(&servers, "slow");
     assert_eq!(servers.call(&hang, arguments(json!({}))).await, Err(CallError::TimedOut));
     until("it is told", || notes.all("cancelled ").len() == 1).await;
     // Progress gives it more time than it would have.
@@ -324,7 +328,8 @@ async fn changed_tools_are_noticed() {
 async fn lists_have_an_end() {
     let servers = start([double("circle", &["circle"]), double("many", &["many"])]);
     servers.settled(Duration::from_secs(30)).await;
-    let (circle, many) = (state(&servers, "circle"), state(&servers, "many"));
+    let circle = state(&servers, "circle");
+    let many = state(&servers, "many");
     assert_eq!((circle.tools, many.tools), (1, 1000));
     assert!(many.left_out[0].reason.contains("1000"), "{:?}", many.left_out);
     servers.stop().await;
@@ -375,7 +380,8 @@ async fn whoever_forgets_to_stop_leaves_nothing_either() {
 
 #[tokio::test]
 async fn new_settings_touch_only_what_changed() {
-    let (one, two) = (Notes::new(), Notes::new());
+    let one = Notes::new();
+    let two = Notes::new();
     let settings = |name: &str, notes: &Notes| double(name, &[notes.argument().as_str()]);
     let servers = start([settings("one", &one), settings("two", &two)]);
     servers.settled(Duration::from_secs(30)).await;

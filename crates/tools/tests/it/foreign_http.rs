@@ -212,7 +212,8 @@ async fn a_server_that_goes_away_is_noticed_and_found_again() {
 async fn a_session_that_is_forgotten_is_begun_anew() {
     let notebook = Notebook::default();
     let sessions = Arc::new(LocalSessionManager::default());
-    let (kept, made) = (sessions.clone(), notebook.clone());
+    let kept = sessions.clone();
+    let made = notebook.clone();
     let config = StreamableHttpServerConfig::default();
     let service = StreamableHttpService::new(move || Ok(made.clone()), sessions, config);
     let place = Place::open(Router::new().nest_service("/mcp", service), None).await;
@@ -275,7 +276,8 @@ async fn a_server_that_never_answers_is_given_up_in_time() {
     let place = Place::odd(|_| std::future::pending()).await;
     let mut settings = place.settings(None);
     settings.start_timeout = Duration::from_secs(1);
-    let (servers, began) = (start([settings]), Instant::now());
+    let servers = start([settings]);
+    let began = Instant::now();
     servers.settled(Duration::from_secs(20)).await;
     assert!(began.elapsed() < Duration::from_secs(3));
     assert_eq!(state(&servers, "notes").last_error.as_deref(), Some("did not answer in the time it has to start"));

@@ -2,8 +2,8 @@
 
 use super::names::{self, Part};
 use super::{Parts, Piece, Scan, calendar};
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
 
 /// A time on the clock face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
 
 fn named(scan: &Scan, i: usize) -> Read {
     // "this time tomorrow"
-    if scan.phrase(i, phrases!("this time tomorrow | this time next week | this time on")).is_some() {
+    if scan.phrase(i, lexicon::clock::SAME_TIME).is_some() {
         let now = scan.now;
         return Some((clock(now.hour().into(), now.minute().into(), 0, Half::Exact)?, i + 2));
     }
@@ -169,18 +169,13 @@ fn hour_alone(scan: &Scan, i: usize) -> Read {
 
 /// "am", "pm", "in the morning", "o'clock in the evening" after an hour.
 pub(super) fn half_after(scan: &Scan, i: usize) -> Option<(Half, usize)> {
-    const MORNING: Phrases = phrases!("in the morning | in morning | in the am | am | a m | this am");
-    const LATER: Phrases = phrases!(
-        "in the afternoon | in afternoon | in the evening | in evening | at night | in the night | in the pm | pm | \
-         p m"
-    );
-    if let Some(n) = scan.phrase(i, phrases!("o'clock | oclock | o clock")) {
+    if let Some(n) = scan.phrase(i, lexicon::clock::O_CLOCK) {
         return half_after(scan, i + n).or(Some((Half::Open, i + n)));
     }
-    if let Some(n) = scan.phrase(i, MORNING) {
+    if let Some(n) = scan.phrase(i, lexicon::clock::MORNING) {
         return Some((Half::Am, i + n));
     }
-    scan.phrase(i, LATER).map(|n| (Half::Pm, i + n))
+    scan.phrase(i, lexicon::clock::AFTERNOON).map(|n| (Half::Pm, i + n))
 }
 
 /// Figures that can only be a time: "3pm", "3:15", "15h30", "330 pm", "8.30pm".
@@ -257,24 +252,7 @@ fn military(scan: &Scan, i: usize) -> Read {
 }
 
 fn after_at(scan: &Scan, i: usize, own: usize) -> bool {
-    i > own
-        && matches!(
-            scan.before(i),
-            "at" | "@"
-                | "by"
-                | "around"
-                | "before"
-                | "after"
-                | "until"
-                | "till"
-                | "til"
-                | "than"
-                | "exactly"
-                | "roughly"
-                | "approximately"
-                | "approx"
-                | "precisely"
-        )
+    i > own && lexicon::clock::LEADS.contains(scan.before(i))
         || i > own + 1 && scan.before(i) == "about" && scan.before(i - 1) == "at"
 }
 
@@ -369,7 +347,7 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     if matches!(word, "am" | "pm") && parts.day.is_some() && parts.clock.is_none() {
         return Some((Piece::Part(if word == "am" { Part::Morning } else { Part::Afternoon }), i + 1));
     }
-    if let Some(n) = scan.phrase(i, phrases!("first thing in the morning | first thing in the am | first thing"))
+    if let Some(n) = scan.phrase(i, lexicon::clock::FIRST_THING)
         && !matches!(scan.before(i), "the" | "my" | "is" | "are" | "a")
         && (n > 2 || scan.closes(i + n) && scan.at(i + n) != "to")
     {
@@ -378,7 +356,7 @@ pub(crate) fn part(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(
     if matches!(word, "eod" | "cob" | "cop") {
         return Some((Piece::Part(Part::End), i + 1));
     }
-    if let Some(n) = scan.phrase(i, phrases!("last night")) {
+    if let Some(n) = scan.phrase(i, lexicon::clock::LAST_NIGHT) {
         return Some((Piece::PartOf(calendar::plus_days(today, -1)?, Part::Night), i + n));
     }
     let this = usize::from(matches!(word, "this"));

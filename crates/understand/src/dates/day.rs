@@ -1,11 +1,11 @@
 //! Single days: "tomorrow", "next Friday", "Feb 18th", "10/31/2025", "the 21st".
 
-use crate::phrases::{Phrases, phrases};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Weekday};
 
 use super::names::{self, Form};
 use super::{Day, Parts, Piece, Scan, calendar, range, resolve};
+use crate::lexicon;
 use crate::numbers;
 use crate::reader::Order;
 
@@ -60,19 +60,15 @@ type Read = Option<(Day, usize)>;
 
 fn relative(scan: &Scan, i: usize) -> Read {
     let today = scan.today();
-    if let Some(n) = scan.phrase(i, phrases!("the next day | the following day")) {
+    if let Some(n) = scan.phrase(i, lexicon::days::NEXT_DAY) {
         return Some((Day::Fixed(calendar::plus_days(today, 1)?), i + n));
     }
-    const AFTER: Phrases = phrases!("the day after | day after | overmorrow");
-    if let Some(n) = scan.phrase(i, AFTER) {
+    if let Some(n) = scan.phrase(i, lexicon::days::AFTER) {
         if scan.at(i) == "overmorrow" || names::is_tomorrow(scan.at(i + n)) {
             let end = if scan.at(i) == "overmorrow" { i + 1 } else { i + n + 1 };
             return Some((Day::Fixed(calendar::plus_days(today, 2)?), end));
         }
         return None;
-    }
-    if let Some(n) = scan.phrase(i, phrases!("the day before yesterday | day before yesterday")) {
-        return Some((Day::Fixed(calendar::plus_days(today, -2)?), i + n));
     }
     let word = scan.at(i);
     let days = if names::is_today(word) {
@@ -97,11 +93,14 @@ fn numeric(scan: &Scan, i: usize, own: usize) -> Read {
     // Of "3/3-3/5" the first.
     let word = word.split_once('-').filter(|(a, b)| a.contains('/') && b.contains('/')).map_or(word, |(a, _)| a);
     let mut fields = word.split(mark);
-    let (a, b, c) = (fields.next()?, fields.next()?, fields.next());
+    let a = fields.next()?;
+    let b = fields.next()?;
+    let c = fields.next();
     if fields.next().is_some() {
         return None;
     }
-    let (x, y) = (numbers::figures(a)?, numbers::figures(b)?);
+    let x = numbers::figures(a)?;
+    let y = numbers::figures(b)?;
     let small = |n: i64| i8::try_from(n).ok();
     let Some(c) = c else {
         if let Some(year) = calendar::year(b).filter(|_| mark == '/' && b.len() == 4) {
@@ -199,7 +198,8 @@ pub(crate) fn year(scan: &Scan, i: usize) -> (Option<i16>, usize) {
 pub(crate) fn month_and_day(scan: &Scan, i: usize) -> Read {
     let word = scan.at(i);
     if let Some(cut) = word.find(|c: char| c.is_ascii_digit()).filter(|cut| *cut >= 3) {
-        let (name, digits) = (word.get(..cut)?, word.get(cut..)?);
+        let name = word.get(..cut)?;
+        let digits = word.get(cut..)?;
         return dated(names::month(name)?, numbers::figures(digits)?, None, i + 1);
     }
     let month = names::month(word)?;
@@ -278,8 +278,7 @@ fn weekday(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
         return None;
     }
     let end = at + 1;
-    const LATER: Phrases = phrases!("after next | after the next | after this one | after this | after that | week");
-    if let Some(n) = scan.phrase(end, LATER)
+    if let Some(n) = scan.phrase(end, lexicon::days::LATER_WEEK)
         && (n > 1 || scan.closes(end + 1))
         && (scan.before(end + n) != "this" || scan.closes(end + n))
     {
@@ -354,7 +353,7 @@ fn day_of_month(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Read {
     };
     let day = i8::try_from(n).ok().filter(|d| (1..=31).contains(d))?;
     let end = at + len;
-    let end = end + scan.phrase(end, phrases!("of the month | of this month")).unwrap_or(0);
+    let end = end + scan.phrase(end, lexicon::days::OF_THE_MONTH).unwrap_or(0);
     let led = at > i || i > own || after_weekday || parts.repeat.is_some();
     let closing = scan.before(at) == "the" && own < i && (end >= scan.end || scan.at(end) == "to");
     let spelled_alone = !closing && !in_figures && !after_weekday && end == at + len && parts.repeat.is_none();

@@ -4,7 +4,8 @@
 //! concerns all of them; names of days and months may have slips and are looked at more closely.
 
 use super::{holidays, names};
-use crate::phrases::{Meanings, Phrases, meanings, phrases};
+use crate::lexicon;
+use crate::phrases::{Meanings, Phrases, meanings};
 use crate::tokens::Words;
 
 /// A set of readers, in the order in which they are asked.
@@ -26,87 +27,32 @@ const ARTICLE: Readers = 1 << 9;
 const NAMES: Readers = REPEAT | SPAN | DAY;
 
 const FIRST: &[(Readers, Phrases)] = &[
-    (ARTICLE | REPEAT | OFFSET | CLOCK, phrases!("a | an")),
-    (ARTICLE | OFFSET | SPAN | DAY, phrases!("the")),
-    (CLOCK | PART | SPAN | DAY | FEAST, phrases!("this")),
-    (OFFSET | SPAN | DAY | FEAST, phrases!("next")),
-    (REPEAT | PART | SPAN | DAY, phrases!("last | first")),
-    (SPAN | DAY, phrases!("nxt | past | previous | prior | coming | upcoming | following | current")),
-    (
-        REPEAT | OFFSET | TIMES | CLOCK | SPAN | DAY,
-        phrases!(
-            "one | two | four | five | six | seven | eight | nine | ten | eleven | twelve | thirteen | \
-             fourteen | fifteen | sixteen | seventeen | eighteen | nineteen | twenty | thirty | forty | fifty | \
-             sixty | seventy | eighty | ninety"
-        ),
-    ),
-    (REPEAT | OFFSET | TIMES | CLOCK | SPAN | DAY | FEAST, phrases!("three")),
-    (
-        REPEAT | SPAN | DAY,
-        phrases!(
-            "second | third | fourth | fifth | sixth | seventh | eighth | ninth | tenth | eleventh | twelfth | \
-             thirteenth | fourteenth | fifteenth | sixteenth | seventeenth | eighteenth | nineteenth | twentieth | \
-             thirtieth"
-        ),
-    ),
-    (OFFSET | CLOCK, phrases!("half | couple | few | several | some | another")),
-    (OFFSET | CLOCK | SPAN, phrases!("quarter")),
-    (REPEAT | OFFSET | DAY, phrases!("day")),
-    (OFFSET | PART, phrases!("night")),
-    (
-        REPEAT,
-        phrases!(
-            "every | each | evry | ever | evey | evrey | eveyr | once | twice | daily | everyday | nightly | \
-             everynight | hourly | weekly | biweekly | fortnightly | alternate | alternating | semiweekly | bi | \
-             semimonthly | semiannually | semiannual | biannually | biennially | biennial | mwf | weekday | monthly | \
-             bimonthly | quarterly | yearly | annually | annual | weekdays | workdays | weekends | mornings | \
-             afternoons | evenings | nights"
-        ),
-    ),
-    (REPEAT | SPAN, phrases!("week | weekend | end | beginning | start")),
-    (
-        SPAN,
-        phrases!(
-            "weekend's | wknd | eom | eow | eoy | eoq | close | middle | rest | remainder | midweek | \
-             month | month's | year | week's | quarter's | spring | summer | autumn | fall | winter"
-        ),
-    ),
-    (PART | SPAN, phrases!("mid | early | late")),
-    (CLOCK, phrases!("noon | midday | noontime | midnight | high")),
-    (
-        PART,
-        phrases!(
-            "tonight | tonite | tonight's | tonights | 2nite | am | pm | eod | cob | morning | mornin | morn | \
-             morning's | afternoon | afternon | aftenoon | arvo | afternoon's | evening | evenin | eve | evening's | \
-             nite | night's"
-        ),
-    ),
-    (HABIT | PART, phrases!("lunchtime")),
-    (
-        HABIT,
-        phrases!(
-            "lunch | dinner | dinnertime | breakfast | suppertime | bedtime | work | school | bed | dawn | sunrise | \
-             sunset | dusk | supper"
-        ),
-    ),
-    (
-        DAY,
-        phrases!(
-            "overmorrow | today | today's | todays | yesterday | yesterday's | tmrw | tmr | tmw | tomo | todya | \
-             tday | tody | tmrrw | tomoz | tmmrw | tmoro"
-        ),
-    ),
-    (REPEAT | DAY, phrases!("mon | tue | tues | wed | weds | thu | thur | thurs | fri | sat | sun")),
-    (
-        SPAN | DAY,
-        phrases!(
-            "jan | feb | mar | apr | may | jun | jul | aug | sep | sept | oct | nov | dec | march | june | \
-             july | august | aprl | apirl | arpil | jully | juli | agust | augst | augest"
-        ),
-    ),
-    (SPAN | DAY | FEAST, phrases!("april")),
-    (ALL, phrases!("+")),
-    (FEAST, holidays::FIRST),
+    (ARTICLE | REPEAT | OFFSET | CLOCK, lexicon::date_starts::INDEFINITE_ARTICLES),
+    (ARTICLE | OFFSET | SPAN | DAY, lexicon::date_starts::DEFINITE_ARTICLE),
+    (CLOCK | PART | SPAN | DAY | FEAST, lexicon::date_starts::THIS),
+    (OFFSET | SPAN | DAY | FEAST, lexicon::date_starts::NEXT),
+    (REPEAT | PART | SPAN | DAY, lexicon::date_starts::FIRST_OR_LAST),
+    (SPAN | DAY, lexicon::date_starts::NEIGHBOURS),
+    (REPEAT | OFFSET | TIMES | CLOCK | SPAN | DAY | FEAST, lexicon::date_starts::THREE),
+    (REPEAT | OFFSET | TIMES | CLOCK | SPAN | DAY, lexicon::numbers::CARDINALS),
+    (REPEAT | SPAN | DAY, lexicon::numbers::ORDINALS),
+    (OFFSET | CLOCK, lexicon::date_starts::AMOUNTS),
+    (OFFSET | CLOCK | SPAN, lexicon::date_starts::QUARTER),
+    (REPEAT | OFFSET | DAY, lexicon::date_starts::DAY),
+    (OFFSET | PART, lexicon::date_starts::NIGHT),
+    (REPEAT, lexicon::date_starts::REPEATS),
+    (REPEAT | SPAN, lexicon::date_starts::REPEATS_AND_SPANS),
+    (SPAN, lexicon::date_starts::SPANS),
+    (PART | SPAN, lexicon::date_starts::EDGES),
+    (CLOCK, lexicon::date_starts::CLOCK),
+    (PART, lexicon::date_starts::PARTS),
+    (HABIT | PART, lexicon::date_starts::LUNCHTIME),
+    (HABIT, lexicon::date_starts::HABITS),
+    (DAY, lexicon::date_starts::DAYS),
+    (REPEAT | DAY, lexicon::date_starts::SHORT_WEEKDAYS),
+    (SPAN | DAY, lexicon::date_starts::SHORT_MONTHS),
+    (SPAN | DAY | FEAST, lexicon::date_starts::APRIL),
+    (ALL, lexicon::date_starts::PLUS),
 ];
 
 const FIRST_WORDS: Meanings<Readers> = meanings!(Readers, FIRST);
@@ -116,15 +62,14 @@ const FIRST_WORDS: Meanings<Readers> = meanings!(Readers, FIRST);
 #[inline]
 pub(super) fn readers(words: &Words, i: usize) -> Readers {
     let own = alone(words, i);
-    let counted =
-        |i: usize| words.is_one_of(i, phrases!("pair | dozen | hundred")) || names::unit(words.at(i)).is_some();
+    let counted = |i: usize| words.is_one_of(i, lexicon::date_starts::COUNTED) || names::unit(words.at(i)).is_some();
     if own & ARTICLE != 0 && alone(words, i + 1) == 0 && !counted(i + 1) { 0 } else { own & ALL }
 }
 
 /// The same of the word itself, whatever follows.
 fn alone(words: &Words, i: usize) -> Readers {
     // Of a word that stands in two lists the first counts.
-    let known = FIRST_WORDS.at(words, i).unwrap_or_default();
+    let known = FIRST_WORDS.at(words, i).unwrap_or_else(|| if holidays::may_begin(words, i) { FEAST } else { 0 });
     let readers = match (known, words.is_letters(i)) {
         (0, true) => by_name(words.at(i)),
         (known, true) => known,
@@ -148,6 +93,8 @@ fn by_name(word: &str) -> Readers {
 
 /// "monday.com" is an address.
 fn is_domain(words: &Words, i: usize) -> bool {
-    const ENDS: Phrases = phrases!("com | org | net | io | co | app | dev | ai | de | uk | eu");
-    words.touches_next(i) && words.at(i + 1) == "." && words.touches_next(i + 1) && words.is_one_of(i + 2, ENDS)
+    words.touches_next(i)
+        && words.at(i + 1) == "."
+        && words.touches_next(i + 1)
+        && words.is_one_of(i + 2, lexicon::date_starts::DOMAIN_ENDS)
 }

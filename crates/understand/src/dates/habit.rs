@@ -4,24 +4,22 @@
 
 use super::Scan;
 use super::clock::{Clock, Half};
-use crate::phrases::phrases;
+use crate::lexicon;
 
 const LUNCH: [i8; 3] = [11, 12, 13];
 
 /// The hour before, at and after it; 0 where that is not said.
 fn hours(scan: &Scan, i: usize) -> Option<([i8; 3], usize)> {
     let (hours, name) = match scan.at(i) {
-        "breakfast" => ([7, 8, 9], phrases!("breakfast time | breakfast")),
-        "lunch" | "lunchtime" => (LUNCH, phrases!("lunch time | lunch break | lunch hour | lunchtime | lunch")),
-        "dinner" | "supper" | "dinnertime" | "suppertime" => {
-            ([17, 18, 19], phrases!("dinner time | supper time | dinnertime | suppertime | dinner | supper"))
-        }
-        "work" => ([8, 0, 17], phrases!("work hours | work")),
-        "school" => ([8, 0, 15], phrases!("school")),
-        "bed" => ([21, 0, 0], phrases!("bed time | bed")),
-        "bedtime" => ([21, 21, 0], phrases!("bedtime")),
-        "dawn" | "sunrise" => ([6, 6, 6], phrases!("dawn | sunrise")),
-        "sunset" | "dusk" | "sundown" => ([18, 18, 18], phrases!("sunset | dusk | sundown")),
+        "breakfast" => ([7, 8, 9], lexicon::habits::BREAKFAST),
+        "lunch" | "lunchtime" => (LUNCH, lexicon::habits::LUNCH),
+        "dinner" | "supper" | "dinnertime" | "suppertime" => ([17, 18, 19], lexicon::habits::DINNER),
+        "work" => ([8, 0, 17], lexicon::habits::WORK),
+        "school" => ([8, 0, 15], lexicon::habits::SCHOOL),
+        "bed" => ([21, 0, 0], lexicon::habits::BED),
+        "bedtime" => ([21, 21, 0], lexicon::habits::BEDTIME),
+        "dawn" | "sunrise" => ([6, 6, 6], lexicon::habits::SUNRISE),
+        "sunset" | "dusk" | "sundown" => ([18, 18, 18], lexicon::habits::SUNSET),
         _ => return None,
     };
     Some((hours, i + scan.phrase(i, name)?))

@@ -18,8 +18,9 @@ mod repeat;
 mod resolve;
 mod span;
 
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
+use crate::phrases::Phrases;
 use std::ops::Range;
 
 use jiff::Zoned;
@@ -88,12 +89,7 @@ impl<'a> Scan<'a> {
 
 /// Words that do not belong to the number or day before them.
 pub(crate) fn is_small(word: &str) -> bool {
-    phrases!(
-        "to | for | and | on | at | in | with | please | about | because | that | if | when | so | or | by | from | \
-         is | of | thanks | thank | until | till | then | but | instead | rather | not | as | i | my | the | \
-         before | after | remind | task | reminder"
-    )
-    .contains(word)
+    lexicon::dates::SMALL_WORDS.contains(word)
 }
 
 fn starts_piece(word: &str) -> bool {
@@ -278,21 +274,10 @@ pub(crate) fn find(scan: Scan) -> Vec<Found> {
     found
 }
 
-/// Words that lead to a date and are no part of a title.
-const LEADS: Phrases = phrases!(
-    "no later than | not later than | starting on | starting from | starting at | starting | beginning on | \
-     beginning | due on | due by | due at | due for | due | some time | sometime | scheduled for | as of | by the | \
-     in the | on the | at the | for the | of the | from the | during the | before the | until the | till the | on | \
-     at | @ | by | before | after | for | from | in | until | till | til | around | during | within | of | early | \
-     late | later | all | over the | over | in about | in around | in like | in less than | in just | within the | at about | \
-     the | through | circa | roughly | approximately | approx | exactly | precisely | about | no earlier than | between | \
-     between the | any time | anytime"
-);
-
 fn lead(scan: &Scan, start: usize) -> usize {
     let mut i = start;
     for _ in 0..3 {
-        match scan.phrase(i, LEADS).filter(|n| leads(scan, i, *n)) {
+        match scan.phrase(i, lexicon::dates::LEADS).filter(|n| leads(scan, i, *n)) {
             Some(n) => i += n,
             None => break,
         }
@@ -329,7 +314,7 @@ fn link(scan: &Scan, start: usize) -> usize {
     for _ in 0..3 {
         match scan.at(i) {
             "," | "-" | "–" | "." | "(" => i += 1,
-            _ => match scan.phrase(i, LEADS).filter(|n| leads(scan, i, *n)) {
+            _ => match scan.phrase(i, lexicon::dates::LEADS).filter(|n| leads(scan, i, *n)) {
                 Some(n) => i += n,
                 None => break,
             },
@@ -339,7 +324,7 @@ fn link(scan: &Scan, start: usize) -> usize {
 }
 
 fn expression(scan: &Scan, start: usize) -> Option<Found> {
-    if !scan.words.may_begin(start, LEADS) && first::readers(scan.words, start) == 0 {
+    if !scan.words.may_begin(start, lexicon::dates::LEADS) && first::readers(scan.words, start) == 0 {
         return None;
     }
     let mut parts = Parts::default();
@@ -374,13 +359,8 @@ fn other_weekday(scan: &Scan, i: usize, parts: &Parts) -> Option<usize> {
 
 /// Zones and small words after a time belong to it; the time stays on the clock of the user.
 fn tail(scan: &Scan, start: usize, end: usize) -> usize {
-    const TAILS: Phrases = phrases!(
-        "eastern time | eastern | at the latest | starting now | starting today | pacific time | central time | \
-         mountain time | local time | est | edt | cst | cdt | mst | mdt | pst | pdt | gmt | utc | sharp | or so | \
-         on the dot | exactly | or two | or thereabouts | prompt"
-    );
     let end = end.min(scan.end);
-    let end = scan.phrase(end, TAILS).map_or(end, |n| end + n);
+    let end = scan.phrase(end, lexicon::dates::TAILS).map_or(end, |n| end + n);
     let opened = (start..end).any(|i| scan.at(i) == "(");
     end + usize::from(opened && scan.at(end) == ")")
 }

@@ -2,16 +2,8 @@
 
 use jiff::civil::Weekday;
 
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
 use crate::spelling::{distance, resembles};
-
-const WEEKDAYS: Phrases = phrases!("monday | tuesday | wednesday | thursday | friday | saturday | sunday");
-
-const MONTHS: Phrases = phrases!(
-    "january | february | march | april | may | june | july | august | september | october | november | december"
-);
-
-const SHORT_MONTHS: Phrases = phrases!("jan | feb | mar | apr | may | jun | jul | aug | sep | oct | nov | dec");
 
 /// A day of the week as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +40,9 @@ pub(crate) fn weekday(word: &str) -> Option<(Weekday, Form)> {
         None if word.ends_with("days") => (word.strip_suffix('s').unwrap_or(word), Form::Plural),
         None => (word, Form::Full),
     };
-    let place = WEEKDAYS.place(stem).or_else(|| WEEKDAYS.iter().position(|name| slipped(stem, name)))?;
+    let place = lexicon::dates::WEEKDAYS
+        .place(stem)
+        .or_else(|| lexicon::dates::WEEKDAYS.iter().position(|name| slipped(stem, name)))?;
     let day = Weekday::from_monday_zero_offset(i8::try_from(place).ok()?).ok()?;
     Some((day, form))
 }
@@ -64,10 +58,13 @@ pub(crate) fn month(word: &str) -> Option<i8> {
     if word.len() < 3 || !matches!(first, Some(b'j' | b'f' | b'm' | b'a' | b's' | b'o' | b'n' | b'd')) {
         return None;
     }
-    let place = MONTHS.place(word).or_else(|| SHORT_MONTHS.place(word)).or((word == "sept").then_some(8));
+    let place = lexicon::dates::MONTHS
+        .place(word)
+        .or_else(|| lexicon::dates::SHORT_MONTHS.place(word))
+        .or((word == "sept").then_some(8));
     let place = place.or_else(|| {
         let long = |name: &str| name.len() >= 7 && resembles(word, name);
-        if word.len() >= 6 { MONTHS.iter().position(long) } else { None }
+        if word.len() >= 6 { lexicon::dates::MONTHS.iter().position(long) } else { None }
     });
     let place = place.or(match word {
         "aprl" | "apirl" | "arpil" | "aprill" | "april's" => Some(3),
@@ -89,25 +86,8 @@ pub(crate) fn is_today(word: &str) -> bool {
 
 pub(crate) fn is_tomorrow(word: &str) -> bool {
     let word = word.strip_suffix("'s").unwrap_or(word);
-    matches!(
-        word,
-        "tomorrow"
-            | "tomorrows"
-            | "tmrw"
-            | "tmr"
-            | "tmw"
-            | "tomo"
-            | "2morrow"
-            | "2moro"
-            | "2mrw"
-            | "2mro"
-            | "tmrrw"
-            | "tomoz"
-            | "tomoro"
-            | "tmmrw"
-            | "tmoro"
-            | "tmorrow"
-    ) || word.starts_with("to") && word.len() >= 6 && distance(word, "tomorrow", 2).is_some()
+    lexicon::dates::TOMORROW.contains(word)
+        || word.starts_with("to") && word.len() >= 6 && distance(word, "tomorrow", 2).is_some()
 }
 
 /// A part of the day; its hours are in [`Part::hour`].

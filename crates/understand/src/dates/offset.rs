@@ -1,11 +1,11 @@
 //! Distances from now or from a day: "in two weeks", "4 days from Monday", "an hour ago", "2 hours later".
 
-use crate::phrases::{Phrases, phrases};
 use jiff::Span;
 use jiff::civil::{Date, Weekday};
 
 use super::names::{self, Unit};
 use super::{Day, Piece, Scan, calendar, day};
+use crate::lexicon;
 use crate::numbers;
 use crate::reading::Shift;
 
@@ -69,7 +69,7 @@ fn distance(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
         let Some((amount, unit, end)) = step(scan, start) else { break };
         total.add(amount, unit);
         at = end;
-        if let Some(n) = scan.phrase(at, phrases!("and a half | and half")) {
+        if let Some(n) = scan.phrase(at, lexicon::offsets::AND_A_HALF) {
             total.add((0, 30), unit);
             at += n;
         }
@@ -90,7 +90,8 @@ fn step(scan: &Scan, i: usize) -> Option<((i64, i64), Unit, usize)> {
 /// "45min", "2.5h", "3d" and "1h30m".
 fn tight(word: &str) -> Option<((i64, i64), Unit)> {
     let cut = word.find(|c: char| c.is_ascii_alphabetic())?;
-    let (digits, rest) = (word.get(..cut)?, word.get(cut..)?);
+    let digits = word.get(..cut)?;
+    let rest = word.get(cut..)?;
     let amount = numbers::figures(digits).map(|n| (n, 0)).or_else(|| numbers::fraction(digits))?;
     let unit = rest.trim_end_matches(|c: char| c.is_ascii_digit() || c == 'm');
     if let Some(hours) = rest.strip_prefix(unit).filter(|_| matches!(unit, "h" | "hr"))
@@ -142,10 +143,9 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if let Some(piece) = weekdays_from_now(scan, i) {
         return Some(piece);
     }
-    const ROUGHLY: Phrases =
-        phrases!("about | around | like | roughly | approximately | approx | exactly | just | maybe | than");
-    let roughly =
-        ROUGHLY.contains(scan.before(i)) && i > own + 1 && matches!(scan.before(i - 1), "in" | "within" | "less");
+    let roughly = lexicon::offsets::APPROXIMATELY.contains(scan.before(i))
+        && i > own + 1
+        && matches!(scan.before(i - 1), "in" | "within" | "less");
     let led = i > own && matches!(scan.before(i), "in" | "within" | "after" | "by") || roughly;
     if led && let Some(piece) = minutes_alone(scan, i) {
         return Some(piece);
@@ -158,13 +158,13 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
     if plus > 0 {
         return piece(scan, distance, end);
     }
-    if let Some(n) = scan.phrase(end, phrases!("from now | later | hence | from today")) {
+    if let Some(n) = scan.phrase(end, lexicon::offsets::FROM_NOW) {
         return piece(scan, distance, end + n);
     }
     if !led && let Some(found) = from_here(scan, distance, end) {
         return Some(found);
     }
-    if let Some(n) = scan.phrase(end, phrases!("ago | earlier than now | back")) {
+    if let Some(n) = scan.phrase(end, lexicon::offsets::AGO) {
         return piece(scan, distance.turned(), end + n);
     }
     if matches!(scan.at(end), "from" | "after" | "before")
@@ -174,15 +174,13 @@ pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> 
         return Some(found);
     }
     // "in two weeks' time"
-    let end = end + scan.phrase(end, phrases!("time | ' time | ’ time")).unwrap_or(0);
+    let end = end + scan.phrase(end, lexicon::offsets::TIME).unwrap_or(0);
     led.then(|| piece(scan, distance, end)).flatten()
 }
 
 /// "the day" before or after a day, "the hour" that has begun.
 fn one(scan: &Scan, i: usize) -> Option<(Distance, usize)> {
-    const ONE: Phrases =
-        phrases!("the day | day | the night | night | the week | the month | the hour | the next hour");
-    let n = scan.phrase(i, ONE)?;
+    let n = scan.phrase(i, lexicon::offsets::UNIT_ALONE)?;
     let mut distance = Distance::default();
     match scan.before(i + n) {
         "week" => distance.days = 7,
@@ -206,19 +204,16 @@ fn from_here(scan: &Scan, distance: Distance, end: usize) -> Option<(Piece, usiz
 
 /// "in 3 business days", "5 working days from now", "the next working day".
 fn workdays(scan: &Scan, i: usize, led: bool) -> Option<(Piece, usize)> {
-    const DAYS: Phrases = phrases!(
-        "business days | business day | working days | working day | work days | work day | workdays | workday | \
-         weekdays | weekday"
-    );
-    let next = scan.phrase(i, phrases!("the next | next | the following"));
+    let next = scan.phrase(i, lexicon::offsets::NEXT);
     let (n, len) = next.map(|len| (1, len)).or_else(|| numbers::cardinal(scan.words, i))?;
-    let mut end = i + len + scan.phrase(i + len, DAYS)?;
-    let tail = scan.phrase(end, phrases!("from now | from today | later | hence"));
+    let mut end = i + len + scan.phrase(i + len, lexicon::offsets::WORKDAYS)?;
+    let tail = scan.phrase(end, lexicon::offsets::FROM_NOW);
     end += tail.unwrap_or(0);
     if !(led || next.is_some() || tail.is_some()) || !(1..=250).contains(&n) {
         return None;
     }
-    let (mut date, mut left) = (scan.today(), n);
+    let mut date = scan.today();
+    let mut left = n;
     while left > 0 {
         date = calendar::plus_days(date, 1)?;
         left -= i64::from(!matches!(date.weekday(), Weekday::Saturday | Weekday::Sunday));
@@ -261,7 +256,7 @@ fn minutes_alone(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 fn weekdays_from_now(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let (n, len) = numbers::cardinal(scan.words, i)?;
     let (weekday, _) = names::weekday(scan.at(i + len))?;
-    let tail = scan.phrase(i + len + 1, phrases!("from now | from today"))?;
+    let tail = scan.phrase(i + len + 1, lexicon::offsets::FROM_TODAY)?;
     let first = calendar::next(scan.today(), weekday, false)?;
     let date = calendar::plus_days(first, (n - 1) * 7)?;
     Some((Piece::Day(Day::Fixed(date)), i + len + 1 + tail))

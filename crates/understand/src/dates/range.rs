@@ -3,10 +3,8 @@
 use super::clock::{self, Clock, Half};
 use super::names;
 use super::{Parts, Scan};
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
-
-const LINKS: Phrases = phrases!("to | - | – | — | until | till | til | through | thru");
 
 /// Two times of one day, and where they end.
 pub(crate) fn times(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<(Clock, Clock, usize)> {
@@ -22,7 +20,7 @@ pub(crate) fn times(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<
     }
     let (first, at) = one(scan, i)?;
     let and = scan.at(at) == "and" && lead == "between";
-    let link = scan.phrase(at, LINKS).or(and.then_some(1))?;
+    let link = scan.phrase(at, lexicon::ranges::LINKS).or(and.then_some(1))?;
     if !and && scan.at(at) == "to" && changes(scan, i) {
         return None;
     }
@@ -40,11 +38,7 @@ pub(crate) fn times(scan: &Scan, i: usize, own: usize, parts: &Parts) -> Option<
 
 /// Whether the sentence moves something from one time to another.
 fn changes(scan: &Scan, i: usize) -> bool {
-    const VERBS: Phrases = phrases!(
-        "change | changed | move | moved | reschedule | rescheduled | update | push | shift | postpone | switch | \
-         adjust | edit | modify | delay | bump | alter | ajust | extend | make | reset | correct | revise | set | fix"
-    );
-    (scan.start..i).any(|at| scan.words.is_one_of(at, VERBS))
+    (scan.start..i).any(|at| scan.words.is_one_of(at, lexicon::ranges::CHANGE_VERBS))
 }
 
 /// A time with its am or pm, or a bare hour.
@@ -110,12 +104,13 @@ fn ordered(first: Clock, second: Clock, sure: bool) -> Option<(Clock, Clock)> {
 pub(crate) fn days(scan: &Scan, i: usize) -> Option<(i64, i64, usize)> {
     let day = |n: i64| (1..=31).contains(&n);
     if let Some((first, last)) = scan.at(i).split_once('-') {
-        let (first, last) = (figure(first)?, figure(last)?);
+        let first = figure(first)?;
+        let last = figure(last)?;
         return (day(first) && day(last) && first < last).then_some((first, last - first, i + 1));
     }
     let (first, len) = number(scan, i).filter(|(n, _)| day(*n))?;
     let at = i + len;
-    let at = at + scan.phrase(at, LINKS)?;
+    let at = at + scan.phrase(at, lexicon::ranges::LINKS)?;
     let at = at + usize::from(scan.at(at) == "the");
     let (last, len) = number(scan, at).filter(|(n, _)| day(*n) && *n > first)?;
     Some((first, last - first, at + len))

@@ -120,7 +120,8 @@ fn on(date: Date, clock: Clock, part: Option<Part>, now: &Zoned) -> Option<DateT
 
 /// A time without a day: its next occurrence, by day rather than at night where am and pm are open.
 fn next_time(clock: Clock, part: Option<Part>, now: &Zoned) -> Option<DateTime> {
-    let (today, current) = (now.date(), now.datetime());
+    let today = now.date();
+    let current = now.datetime();
     let tomorrow = calendar::plus_days(today, 1)?;
     let open = clock.half == Half::Open && part.is_none();
     let hours: &[i8] = if open { &[clock.hour % 12, clock.hour % 12 + 12] } else { &[time(clock, part, None, now)] };

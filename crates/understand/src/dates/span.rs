@@ -1,11 +1,11 @@
 //! Weeks, months, weekends and years, and their beginnings and ends: "next week", "end of the month", "EOM".
 
-use crate::phrases::{Phrases, phrases};
 use jiff::civil::{Date, Weekday};
 
 use super::day::{self, Which};
 use super::names::{self, Part, Unit};
 use super::{Day, Piece, Scan, calendar, quarter};
+use crate::lexicon;
 use crate::numbers;
 
 pub(crate) fn read(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
@@ -95,7 +95,7 @@ fn period(scan: &Scan, i: usize) -> Option<(Date, Date, Unit, usize)> {
         return Some((start, end, Unit::Quarter, next));
     }
     let unit = names::unit(scan.at(at))?;
-    let after_next = scan.phrase(at + 1, phrases!("after next | after the next | after that"));
+    let after_next = scan.phrase(at + 1, lexicon::spans::AFTER_NEXT);
     let by = if after_next.is_some() { 2 } else { by };
     let (start, end) = around(shifted(scan.today(), unit, by)?, unit)?;
     Some((start, end, unit, at + 1 + after_next.unwrap_or(0)))
@@ -134,9 +134,8 @@ pub(super) fn edge(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     };
     let at = at + usize::from(scan.at(at) == "of");
     let the = at + usize::from(matches!(scan.at(at), "the" | "my"));
-    const DAY: Phrases = phrases!("day | workday | working day | work day | business day | business | play | work");
     if edge == 2
-        && let Some(len) = scan.phrase(the, DAY)
+        && let Some(len) = scan.phrase(the, lexicon::spans::DAY)
     {
         return Some((Piece::Part(Part::End), the + len));
     }
@@ -193,7 +192,7 @@ fn nth_week_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
         .filter(|(n, _)| (-1..=5).contains(n))?;
     let at = at + len;
     let of = at + usize::from(scan.at(at) == "week");
-    let (start, end, unit, next) = period(scan, of + scan.phrase(of, phrases!("of | in"))?).filter(|_| of > at)?;
+    let (start, end, unit, next) = period(scan, of + scan.phrase(of, lexicon::spans::OF)?).filter(|_| of > at)?;
     if !matches!(unit, Unit::Month | Unit::Year) {
         return None;
     }
@@ -215,11 +214,11 @@ fn nth_day_of(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let n = if from_end { -n } else { n };
     let weekday = names::weekday(scan.at(at)).map(|(day, _)| day);
     let named_day = matches!(scan.at(at), "day");
-    let working = scan.phrase(at, phrases!("weekday | working day | business day | workday | work day"));
+    let working = scan.phrase(at, lexicon::spans::WORKDAY);
     at += working.unwrap_or(usize::from(weekday.is_some() || named_day));
     // "the 20th next month"
-    let bare = scan.phrase(at, phrases!("next month | this month")).filter(|_| n > 0 && weekday.is_none());
-    let at = at + scan.phrase(at, phrases!("of | in")).or(bare.map(|_| 0))?;
+    let bare = scan.phrase(at, lexicon::spans::MONTH).filter(|_| n > 0 && weekday.is_none());
+    let at = at + scan.phrase(at, lexicon::spans::OF).or(bare.map(|_| 0))?;
     let (start, end, unit, next) = period(scan, at)?;
     let named = weekday.is_some() || named_day || working.is_some();
     let year = unit == Unit::Year && n == 1;
@@ -278,7 +277,7 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
     let at = i + usize::from(scan.at(i) == "the");
     let which = day::which(scan.at(at))?;
     let (n, len) = numbers::cardinal(scan.words, at + 1)
-        .or_else(|| scan.phrase(at + 1, phrases!("couple of | couple | few")).map(|len| (2, len)))
+        .or_else(|| scan.phrase(at + 1, lexicon::spans::SEVERAL).map(|len| (2, len)))
         .filter(|(n, _)| (1..400).contains(n))?;
     let unit = names::unit(scan.at(at + 1 + len))?;
     let end = at + 2 + len;
@@ -301,19 +300,14 @@ fn several_next(scan: &Scan, i: usize) -> Option<(Piece, usize)> {
 
 /// "this week", "next month", "the weekend", "in March", "next fortnight", "the week of May 5".
 fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    const WEEK: Phrases = phrases!(
-        "week of | wk of | week commencing | week beginning | week starting | weekend of | the week of | the weekend of"
-    );
-    if let Some(n) = scan.phrase(i, WEEK) {
+    if let Some(n) = scan.phrase(i, lexicon::spans::WEEK_OF) {
         let (date, end) = day::alone(scan, i + n)?;
         let (start, last) = around(date, Unit::Week)?;
         let weekend = matches!(scan.before(i + n - 1), "weekend");
         let due = if weekend { calendar::in_week_of(date, Weekday::Saturday)? } else { date };
         return Some((span(start, last, due), end));
     }
-    if let Some(n) =
-        scan.phrase(i, phrases!("rest of the | rest of this | rest of | remainder of the | remainder of this"))
-    {
+    if let Some(n) = scan.phrase(i, lexicon::spans::REST_OF) {
         let (start, end, _, next) = period(scan, i + n)?;
         return Some((span(start, end, calendar::plus_days(end, -1)?), next));
     }
@@ -325,8 +319,7 @@ fn whole(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
 
 /// "in 2027", "by 2030".
 fn numbered_year(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
-    let led =
-        i > own && phrases!("in | by | before | until | till | during | of | early | late").contains(scan.before(i));
+    let led = i > own && lexicon::spans::YEAR_LEADS.contains(scan.before(i));
     let ahead = |year: &i16| *year >= scan.today().year() && scan.at(i).len() == 4;
     let year = calendar::year(scan.at(i)).filter(|year| ahead(year) && led && scan.closes(i + 1))?;
     let (start, end) = around(Date::new(year, 1, 1).ok()?, Unit::Year)?;
@@ -341,7 +334,7 @@ fn weekend(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
     if !matches!(scan.at(at), "weekend" | "weekend's" | "wknd") || which.is_none() && i == own && at == i {
         return None;
     }
-    let after = scan.phrase(at + 1, phrases!("after next | after the next"));
+    let after = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT);
     let weeks = match which {
         Some(Which::Next) => 1,
         Some(Which::Last) => -1,
@@ -349,7 +342,8 @@ fn weekend(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
         _ => 0,
     };
     let saturday = calendar::in_week_of(calendar::plus_days(scan.today(), weeks * 7)?, Weekday::Saturday)?;
-    let (friday, monday) = (calendar::plus_days(saturday, -1)?, calendar::plus_days(saturday, 2)?);
+    let friday = calendar::plus_days(saturday, -1)?;
+    let monday = calendar::plus_days(saturday, 2)?;
     let due = if saturday < scan.today() && weeks == 0 { scan.today() } else { saturday };
     Some((span(friday, monday, due), at + 1 + after.unwrap_or(0)))
 }
@@ -367,13 +361,14 @@ fn named_period(scan: &Scan, i: usize, own: usize) -> Option<(Piece, usize)> {
         return named_month(scan, at, own, which.is_some());
     }
     if let Some((start, end, next)) = quarter::read(scan, at + usize::from(which.is_some()), by(which)) {
-        let leads = phrases!("in | by | before | until | till | during | over | of | the | from");
-        let led = i > own && leads.contains(scan.before(i)) || which.is_some() || scan.is_whole(i, next);
+        let led = i > own && lexicon::spans::PERIOD_LEADS.contains(scan.before(i))
+            || which.is_some()
+            || scan.is_whole(i, next);
         let led = led || scan.at(at).starts_with('q') && next > at + 1;
         let due = if start <= scan.today() { calendar::plus_days(end, -1)? } else { start };
         return (led && scan.closes(next)).then_some((span(start, end, due), next));
     }
-    let after_next = scan.phrase(at + 1, phrases!("after next | after the next")).is_some();
+    let after_next = scan.phrase(at + 1, lexicon::spans::YEAR_AFTER_NEXT).is_some();
     let this = which.is_none() && at > i && matches!(scan.before(i), "for" | "during" | "in" | "of");
     if which.is_none() && !after_next && !this {
         return None;
@@ -398,9 +393,9 @@ fn named_month(scan: &Scan, i: usize, own: usize, which: bool) -> Option<(Piece,
     if day::month_and_day(scan, name).is_some() {
         return None;
     }
-    let leads = phrases!("in | by | before | until | till | for | during | of | from | through | thru");
-    let led =
-        i > own && leads.contains(scan.before(i)) && (!names::is_doubtful(scan.at(name)) || scan.closes(name + 1));
+    let led = i > own
+        && lexicon::spans::MONTH_LEADS.contains(scan.before(i))
+        && (!names::is_doubtful(scan.at(name)) || scan.closes(name + 1));
     let whole = scan.is_whole(i, name + 1);
     let (start, end, _, next) = period(scan, i)?;
     let year = next > name + 1;

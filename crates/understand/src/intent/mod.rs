@@ -1,36 +1,41 @@
-//! Decides what a clause asks for, from its verb and what the verb is about.
+//! Decides which intent a clause has.
 //!
-//! The first command in the clause governs: what comes after "remind me to" is a title, whatever verbs stand in it.
+//! Each module recognises the intent that it is named after; its first lines list examples. The first command in a
+//! clause counts: the words after "remind me to" are a title, whatever verbs stand in it.
 
-mod adjust;
-mod asks;
-mod change;
-mod erase;
-mod finish;
-mod fixed;
-mod make;
+mod complete_task;
+mod complete_task_past;
+mod complete_task_statement;
+mod create_task;
+mod create_task_implied;
+mod create_task_opening;
+mod delete_task;
+mod delete_task_colloquial;
+mod grammar;
+mod keywords;
+mod later_command;
+mod list_tasks;
+mod list_tasks_noun;
+mod list_tasks_question;
 pub(crate) mod model;
-mod mood;
-mod need;
-mod past;
-mod question;
-mod rest;
-mod shape;
-mod state;
-mod tail;
-mod told;
+mod no_request;
+mod trailing_command;
 mod undo;
+mod update_task;
+mod update_task_opening;
+mod update_task_phrasal;
+mod update_task_statement;
 
 use crate::clause::Clause;
 use crate::create::Form;
-use crate::lexicon::{self, Verb};
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
 use crate::scope;
 use crate::update::Change;
-pub(crate) use make::to_reminder;
+use crate::vocabulary::{self, Verb};
+pub(crate) use create_task::to_reminder;
+pub(crate) use create_task_implied::is_doing;
+pub(crate) use grammar::passive;
 use model::Verdict;
-pub(crate) use need::is_doing;
-pub(crate) use shape::passive;
 
 /// What is asked, and the tokens its object lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +58,7 @@ pub(crate) enum Act {
 pub(crate) type Guess = Option<(Act, f64)>;
 
 pub(crate) fn decide(clause: &Clause) -> Verdict {
-    if mood::wants_nothing(clause) || scope::is_code(clause) {
+    if no_request::is_no_request(clause) || scope::is_code(clause) {
         return Verdict::without_model(None);
     }
     let ruled = by_rules(clause);
@@ -61,16 +66,16 @@ pub(crate) fn decide(clause: &Clause) -> Verdict {
     if describes_new(clause, ruled, verdict.guess) {
         verdict = Verdict::without_model(ruled);
     }
-    let guess = mood::checked(clause, verdict.guess);
+    let guess = no_request::reject_questions(clause, verdict.guess);
     if guess == verdict.guess { verdict } else { Verdict::without_model(guess) }
 }
 
 /// What the rules make of a clause that wants something.
 pub(crate) fn by_rules(clause: &Clause) -> Guess {
-    if undo::asked(clause) {
+    if undo::is_undo(clause) {
         return Some((Act::Undo, 0.97));
     }
-    mood::check(clause).or_else(|| asked_for(clause)).or_else(|| added(clause))
+    no_request::recognise_question(clause).or_else(|| asked_for(clause)).or_else(|| added(clause))
 }
 
 /// "add edit photos": what is to be done is a task, whatever trade it is of.
@@ -89,31 +94,28 @@ fn asked_for(clause: &Clause) -> Guess {
         return first;
     }
     let stated = first.filter(|(act, confidence)| *confidence >= 0.7 || !matches!(act, Act::Complete(..)));
-    tail::read(clause)
+    trailing_command::recognise(clause)
         .or(stated)
-        .or_else(|| first.and_then(|_| rest::later(clause)))
+        .or_else(|| first.and_then(|_| later_command::recognise(clause)))
         .or(first)
-        .or_else(|| question::read(clause))
-        .or_else(|| rest::later(clause))
-        .or_else(|| told::read(clause))
-        .or_else(|| rest::onto_list(clause))
-        .or_else(|| rest::without_verb(clause))
-        .or_else(|| question::later(clause))
-        .or_else(|| asks::fragment(clause))
-        .or_else(|| need::read(clause))
-        .or_else(|| rest::by_words(clause))
-        .or_else(|| rest::of_list(clause))
+        .or_else(|| list_tasks::recognise_question(clause))
+        .or_else(|| later_command::recognise(clause))
+        .or_else(|| update_task_statement::recognise(clause))
+        .or_else(|| create_task_implied::recognise_onto_list(clause))
+        .or_else(|| list_tasks_noun::recognise_noun(clause))
+        .or_else(|| list_tasks::recognise_later_question(clause))
+        .or_else(|| list_tasks_question::recognise_fragment(clause))
+        .or_else(|| create_task_implied::recognise(clause))
+        .or_else(|| keywords::recognise(clause))
+        .or_else(|| list_tasks_noun::recognise_own_list(clause))
 }
 
 /// "add the report and make it urgent": the model may take what is said of a new task for a change of an old one.
 fn describes_new(clause: &Clause, ruled: Guess, settled: Guess) -> bool {
-    const MORE: Phrases = phrases!(
-        "make it | mark it | mark as | set it | tag it | label it | file it | put it | give it | set the priority | \
-         set priority | add a note | add the note | put in the notes | in the notes | in the description | the note | \
-         the description | tag : | tags : | note : | notes : | description : | it's urgent | add the detail"
-    );
     let create = matches!(ruled, Some((Act::Create(..), sure)) if sure >= 0.85);
-    create && matches!(settled, Some((Act::Update(..), _))) && clause.seek(clause.start + 2, MORE).is_some()
+    create
+        && matches!(settled, Some((Act::Update(..), _)))
+        && clause.seek(clause.start + 2, lexicon::create_task::DESCRIPTIONS).is_some()
 }
 
 /// The command that begins at `i`.
@@ -123,39 +125,54 @@ fn at(clause: &Clause, i: usize) -> Guess {
     }
     let fetches = matches!(clause.at(i), "get" | "pull" | "bring" | "open");
     if !fetches && matches!(verb_at(clause, i), Some(Verb::Remind | Verb::Add | Verb::Show)) {
-        return adjust::read(clause, i).or_else(|| fixed::read(clause, i)).or_else(|| by_verb(clause, i));
+        return update_task_phrasal::recognise(clause, i)
+            .or_else(|| by_opening(clause, i))
+            .or_else(|| by_verb(clause, i));
     }
-    rest::wanted(clause, i)
-        .or_else(|| told::once(clause, i))
-        .or_else(|| adjust::read(clause, i))
-        .or_else(|| fixed::read(clause, i))
-        .or_else(|| erase::read(clause, i))
-        .or_else(|| finish::wrap_up(clause, i))
-        .or_else(|| finish::done(clause, i))
+    later_command::recognise_wanted(clause, i)
+        .or_else(|| update_task_statement::recognise_end_of_repeat(clause, i))
+        .or_else(|| update_task_phrasal::recognise(clause, i))
+        .or_else(|| by_opening(clause, i))
+        .or_else(|| delete_task_colloquial::recognise(clause, i))
+        .or_else(|| complete_task::recognise_wrap_up(clause, i))
+        .or_else(|| complete_task::recognise_done(clause, i))
         .or_else(|| by_verb(clause, i))
 }
 
+/// Recognises a command by its opening phrase: "remember to …", "get rid of …", "todo: …".
+fn by_opening(clause: &Clause, i: usize) -> Guess {
+    update_task_opening::recognise_note(clause, i)
+        .or_else(|| update_task_opening::recognise_filing(clause, i))
+        .or_else(|| update_task_opening::recognise_statement(clause, i))
+        .or_else(|| complete_task::recognise_report(clause, i))
+        .or_else(|| create_task_opening::recognise_remember(clause, i))
+        .or_else(|| delete_task_colloquial::recognise_get_rid_of(clause, i))
+        .or_else(|| update_task_opening::recognise_instead(clause, i))
+        .or_else(|| create_task_opening::recognise_label(clause, i))
+        .or_else(|| create_task_opening::recognise_reminder_noun(clause, i))
+}
+
 fn verb_at(clause: &Clause, i: usize) -> Option<Verb> {
-    if i < clause.end { lexicon::verb(clause.at(i)) } else { None }
+    if i < clause.end { vocabulary::verb(clause.at(i)) } else { None }
 }
 
 fn by_verb(clause: &Clause, i: usize) -> Guess {
     let update =
         |change, confidence| (!clause.is_foreign()).then_some((Act::Update(change, i + 1, clause.end), confidence));
     match verb_at(clause, i)? {
-        Verb::Remind => make::remind(clause, i),
-        Verb::Add => make::add(clause, i),
-        Verb::Put => make::put(clause, i),
-        Verb::Make => make::make(clause, i),
-        Verb::Show => question::show(clause, i),
-        Verb::Delete => finish::delete(clause, i),
-        Verb::Take => finish::take_off(clause, i),
-        Verb::Complete => finish::complete(clause, i),
-        Verb::Mark => finish::mark(clause, i),
-        verb @ (Verb::Change | Verb::Move) => change::read(clause, i, verb),
+        Verb::Remind => create_task::recognise_remind(clause, i),
+        Verb::Add => create_task::recognise_add(clause, i),
+        Verb::Put => create_task::recognise_put(clause, i),
+        Verb::Make => create_task::recognise_make(clause, i),
+        Verb::Show => list_tasks::recognise_show(clause, i),
+        Verb::Delete => delete_task::recognise(clause, i),
+        Verb::Take => delete_task::recognise_take_off(clause, i),
+        Verb::Complete => complete_task::recognise(clause, i),
+        Verb::Mark => complete_task::recognise_mark(clause, i),
+        verb @ (Verb::Change | Verb::Move) => update_task::recognise(clause, i, verb),
         Verb::Rename if scope::is_thing(clause, i + 1) => None,
         Verb::Rename => update(Change::Title, 0.93),
-        Verb::Tag if clause.has(phrases!("as | with | one | under")) => {
+        Verb::Tag if clause.has(lexicon::update_task::TAG_LINKS) => {
             Some((Act::Update(Change::Tags, i + 1, clause.end), 0.9))
         }
         Verb::Tag => update(Change::Tags, 0.9),

@@ -3,14 +3,14 @@
 //! It sees what no rule names, and weighs what the rules say: their guess is one of its features. Sums are of whole
 //! numbers, and the exponential is our own, so that every machine reads the same. `crates/trainer` makes the weights.
 
-use super::{Act, Guess, mood};
+use super::{Act, Guess, no_request};
 use crate::clause::Clause;
 use crate::command;
 use crate::create::Form;
-use crate::lexicon::{self, Noun, Verb};
-use crate::phrases::phrases;
+use crate::lexicon;
 use crate::tokens::Kind;
 use crate::update::Change;
+use crate::vocabulary::{self, Noun, Verb};
 
 /// What the model tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +156,7 @@ pub(super) fn settle(clause: &Clause, guess: Guess) -> Verdict {
 fn begins_with_change(clause: &Clause) -> bool {
     match super::verb_at(clause, clause.start) {
         Some(Verb::Change | Verb::Move | Verb::Rename | Verb::Reopen) => true,
-        Some(Verb::Make) => clause.has(phrases!("due")),
+        Some(Verb::Make) => clause.has(lexicon::grammar::DUE),
         _ => false,
     }
 }
@@ -177,7 +177,7 @@ fn needed(clause: &Clause, guess: Guess, best: Class) -> f64 {
         Class::Other => 0.8,
         Class::Update if clear && !clause.has_noun() && clause.at(clause.start) == "add" => f64::INFINITY,
         // "I have to finish the report" is not done yet.
-        _ if creates && mood::is_wish(clause, clause.start) => f64::INFINITY,
+        _ if creates && no_request::is_wish(clause, clause.start) => f64::INFINITY,
         // "Change my reminder to …": no title begins like this.
         Class::Create if changes && clause.has_noun() => f64::INFINITY,
         Class::Create if changes => 0.8,
@@ -193,9 +193,11 @@ fn act(clause: &Clause, class: Class) -> Option<Act> {
     if let Some((act, _)) = as_tasks.filter(|_| Class::of(&as_tasks) == Some(class)) {
         return Some(act);
     }
-    let (start, end) = (clause.start, clause.end);
+    let start = clause.start;
+    let end = clause.end;
     let verb = usize::from(super::verb_at(clause, start).is_some() && start + 1 < end);
-    let object = (start..end.min(start + 4)).find(|i| lexicon::is_article(clause.at(*i)) || clause.words.is_quoted(*i));
+    let object =
+        (start..end.min(start + 4)).find(|i| vocabulary::is_article(clause.at(*i)) || clause.words.is_quoted(*i));
     let object = object.unwrap_or(start + verb);
     Some(match class {
         Class::Create => Act::Create(Form::Rest, start),
@@ -218,7 +220,8 @@ fn exponential(x: f64) -> f64 {
 
 /// Calls `each` with every feature of a clause.
 pub(crate) fn features(clause: &Clause, guess: &Guess, mut each: impl FnMut(u32)) {
-    let (mut last, mut before) = (BEGIN, BEGIN);
+    let mut last = BEGIN;
+    let mut before = BEGIN;
     let mut n = 0;
     let mut i = clause.opening;
     while i < clause.end && n < LONGEST {

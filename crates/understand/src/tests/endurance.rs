@@ -27,7 +27,8 @@ fn string(random: &mut fastrand::Rng, words: &[&str]) -> String {
         _ => {
             let mut text: Vec<char> = SENTENCES[random.usize(..SENTENCES.len())].chars().collect();
             for _ in 0..random.usize(1..6) {
-                let (from, to) = (random.usize(..text.len()), random.usize(..text.len()));
+                let from = random.usize(..text.len());
+                let to = random.usize(..text.len());
                 match random.u8(..4) {
                     0 => text.swap(from, to),
                     1 => text[from] = random.char(..),
@@ -88,7 +89,8 @@ fn ten_times_the_text_is_ten_times_the_work() {
     for piece in pieces.chain(more.map(str::to_owned)) {
         let long = piece.repeat(5000 / piece.len());
         let short = piece.repeat(500 / piece.len());
-        let (few, many) = (looks(&short), looks(&long));
+        let few = looks(&short);
+        let many = looks(&long);
         assert!(many <= few * 20 + 1000, "{piece:?}: {few} looks, then {many}");
     }
 }

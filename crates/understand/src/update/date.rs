@@ -7,15 +7,14 @@ use jiff::civil::Time;
 use crate::clause::Clause;
 use crate::dates::{self, Found, Scan};
 use crate::lead_time;
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
 use crate::reading::{Command, Missing, When};
 use crate::timing;
 
 /// Takes "instead of Friday", "rather than at 3", "instead".
 pub(super) fn drop_instead(clause: &mut Clause, range: Range<usize>) {
-    const INSTEAD: Phrases = phrases!("instead of | rather than | instead | and not | not");
-    let Some((at, n)) = clause.seek(range.start, INSTEAD) else { return };
+    let Some((at, n)) = clause.seek(range.start, lexicon::update_dates::INSTEAD) else { return };
     let old = clause
         .date_at(at + n)
         .map(|found| found.tokens.end)
@@ -29,7 +28,7 @@ pub(super) fn drop_instead(clause: &mut Clause, range: Range<usize>) {
 
 /// A bare number or "30 minutes before" after "instead of".
 fn amount_end(clause: &Clause, i: usize) -> Option<usize> {
-    let i = i + clause.phrase(i, phrases!("at | on | the | for")).unwrap_or(0);
+    let i = i + clause.phrase(i, lexicon::update_dates::AMOUNT_TAILS).unwrap_or(0);
     let (_, len) = numbers::amount(clause.words, i)?;
     let unit = lead_time::unit(clause, i).map(|unit| unit + 1);
     let end = unit.map_or(i + len, |end| end + usize::from(clause.at(end) == "before"));
@@ -144,15 +143,14 @@ pub(super) fn given(clause: &mut Clause, range: Range<usize>, command: &mut Comm
 
 /// Where "to", "to be", "to start" and their like before the new date begin.
 fn before_filler(clause: &Clause, from: usize, start: usize) -> usize {
-    const FILLER: Phrases = phrases!(
-        "to | be | occur | start | happen | begin | go | off | until | till | into | by | alert | me | remind | \
-         out | back | up | forward | sent | due | take | place | repeat | for | it | recurring"
-    );
-    const LAST: Phrases = phrases!("to | until | till | by | be | for | due | repeat | out | back | forward | into");
     let to = (from..start).rev().find(|i| clause.at(*i) == "to" && start - i <= 5);
     let mut first = match to {
-        Some(to) if (to..start).all(|i| FILLER.contains(clause.at(i)) || clause.is_taken(i)) => to,
-        _ if LAST.contains(clause.before(start)) && start > from + 1 => start - 1,
+        Some(to)
+            if (to..start).all(|i| lexicon::update_dates::FILLERS.contains(clause.at(i)) || clause.is_taken(i)) =>
+        {
+            to
+        }
+        _ if lexicon::update_dates::LAST_FILLERS.contains(clause.before(start)) && start > from + 1 => start - 1,
         _ => start,
     };
     while first > from + 1 && matches!(clause.before(first), "back" | "forward" | "out") {
@@ -170,8 +168,8 @@ pub(super) fn without(clause: &mut Clause, range: Range<usize>, tokens: Range<us
 
 /// Takes "at the same time" and its like, which changes nothing.
 fn take_tail(clause: &mut Clause, range: Range<usize>) {
-    const TAIL: Phrases = phrases!("at the same time | same time | for the same time | as well | too | if possible");
-    if let Some((at, n)) = clause.seek(range.start, TAIL).filter(|(at, n)| at + n <= range.end) {
+    if let Some((at, n)) = clause.seek(range.start, lexicon::update_dates::TAILS).filter(|(at, n)| at + n <= range.end)
+    {
         clause.take(at..at + n);
     }
 }
@@ -183,7 +181,7 @@ fn relative(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> 
         .clone()
         .filter(|i| clause.date_at(*i).is_none() && !clause.is_taken(*i))
         .find_map(|i| Some((i, lead_time::unit(clause, i)?)))?;
-    let before = clause.phrase(unit + 1, lead_time::AHEAD);
+    let before = clause.phrase(unit + 1, lexicon::dates::LEAD_TIME_AHEAD);
     let end = unit + 1 + before.unwrap_or(0);
     if !clause.is_spent(end..range.end) {
         return None;
@@ -215,7 +213,7 @@ fn bare_day(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> 
     let at = to + 1 + usize::from(clause.at(to + 1) == "the");
     let word = clause.at(at);
     let end = at + 1 + usize::from(matches!(clause.at(at + 1), "time" | "instead"));
-    let part = phrases!("morning | afternoon | evening | night | noon | midnight").contains(word);
+    let part = lexicon::update_dates::PARTS.contains(word);
     let lead = match numbers::ordinal(clause.words, at) {
         Some((day, 1)) if (1..=31).contains(&day) => "on the",
         None if part => "in the",
@@ -234,7 +232,8 @@ fn bare_day(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> 
 
 /// "to 7" at the end, or before the day, means the hour.
 fn bare_hour(clause: &mut Clause, mut range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    let (from, end) = (range.start, range.end);
+    let from = range.start;
+    let end = range.end;
     let at = range.rfind(|i| clause.at(*i) == "to" && hour(clause, i + 1).is_some())?;
     let day = clause.date_at(at + 2).filter(|found| found.tokens.start == at + 2).cloned();
     if !clause.is_spent(at + 2..end) && day.is_none() && !matches!(clause.at(at + 2), "for" | "on" | "instead") {

@@ -8,8 +8,9 @@ use crate::attributes;
 use crate::clause::Clause;
 use crate::dates;
 use crate::lexicon;
-use crate::phrases::{Phrases, phrases};
+use crate::phrases::Phrases;
 use crate::reading::Command;
+use crate::vocabulary;
 
 /// What a named field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +23,8 @@ pub(super) enum Kind {
 
 /// Reads a change of a named field. What is given back names the task, and says what was named.
 pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> (Range<usize>, Option<Kind>) {
-    const FIELDS: Phrases = phrases!(
-        "priority | description | due date | deadline | title | name | status | date and time | date | time | \
-         due time | details | notes | note | tags | labels"
-    );
     let limit = range.end.min(range.start + 8);
-    let found = (range.start..limit).find_map(|i| clause.phrase(i, FIELDS).map(|n| (i, n)));
+    let found = (range.start..limit).find_map(|i| clause.phrase(i, lexicon::update_fields::NAMES).map(|n| (i, n)));
     let is_field =
         |(at, n): &(usize, usize)| clause.noun_at(at + n).is_none() && attributes::level(clause.before(*at)).is_none();
     // "our date night", "the time capsule": a word that goes on is part of a name.
@@ -43,7 +40,7 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
     let found = found.filter(|field| !weak(field) || !goes_on(field));
     let Some((at, n)) = found.filter(is_field) else { return (range, None) };
     let name = clause.at(at);
-    let article = |i: usize| lexicon::is_article(clause.at(i)) || matches!(clause.at(i), "alert" | "reminder");
+    let article = |i: usize| vocabulary::is_article(clause.at(i)) || matches!(clause.at(i), "alert" | "reminder");
     let direct = (range.start..at).all(article);
     let possessive = clause.before(at).ends_with("'s");
     if !direct && !possessive && !matches!(name, "priority" | "description" | "due" | "deadline") {
@@ -52,7 +49,7 @@ pub(super) fn read(clause: &mut Clause, range: Range<usize>, command: &mut Comma
         }
         return (range, None);
     }
-    let of = at + n + clause.phrase(at + n, phrases!("of | for | on | in")).unwrap_or(0);
+    let of = at + n + clause.phrase(at + n, lexicon::update_fields::OF).unwrap_or(0);
     if matches!(name, "due" | "deadline" | "date" | "time") {
         clause.take(at..of);
         return (if direct { of..range.end } else { range }, Some(Kind::Date));
@@ -77,10 +74,8 @@ fn set(clause: &Clause, name: &str, value: Range<usize>, command: &mut Command) 
         "tags" | "labels" => command.tags = super::tags::names(clause, value),
         "title" | "name" => command.title = Some(clause.rest(value)).filter(|title| !title.is_empty()),
         "status" => {
-            let done = phrases!("done | complete | completed | finished");
-            let open = phrases!("not | pending | open | todo | incomplete | undone | unfinished | active");
             let says = |words: Phrases| value.clone().any(|i| words.contains(clause.at(i)));
-            command.status = match (says(open), says(done)) {
+            command.status = match (says(lexicon::update_fields::OPEN), says(lexicon::update_fields::DONE)) {
                 (true, _) => Some(Status::Pending),
                 (_, true) => Some(Status::Completed),
                 _ => None,
@@ -111,7 +106,8 @@ pub(super) fn new_priority(
     mut range: Range<usize>,
     command: &mut Command,
 ) -> Option<Range<usize>> {
-    let (start, end) = (range.start, range.end);
+    let start = range.start;
+    let end = range.end;
     let to = range.rfind(|i| matches!(clause.at(*i), "to" | "as"))?;
     let (priority, n) =
         attributes::priority_at(clause, to + 1).or_else(|| Some((attributes::level(clause.at(to + 1))?, 1)))?;

@@ -14,12 +14,12 @@ use model::task::{Priority, Status};
 use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
-use crate::lexicon::Noun;
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
 use crate::reading::{Command, Field, Intent, Missing, Target};
 use crate::subject;
 use crate::target;
 use crate::timing;
+use crate::vocabulary::Noun;
 use field::Kind;
 
 /// What an update is about, as far as its verb says.
@@ -178,7 +178,7 @@ pub(crate) fn join(first: &mut Command, second: &Command) -> bool {
 
 /// Leaves out "as pending", "as not done".
 fn without_state(clause: &Clause, range: Range<usize>) -> Range<usize> {
-    let state = clause.seek(range.start, phrases!("as | pending | not done | incomplete | undone | open"));
+    let state = clause.seek(range.start, lexicon::update_fields::STATE_WORDS);
     state.map_or(range.clone(), |(at, _)| range.start..at)
 }
 
@@ -212,9 +212,8 @@ fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> R
             date::read(clause, range.clone(), command);
         }
     }
-    let asks = phrases!("remind me | reminding me | alert me | alerting me | can you | please");
     for i in range.clone() {
-        if let Some(n) = clause.phrase(i, asks) {
+        if let Some(n) = clause.phrase(i, lexicon::update_fields::REQUEST_LEADS) {
             clause.take(i..i + n);
         }
     }
@@ -284,11 +283,9 @@ fn beside(clause: &mut Clause, range: Range<usize>) -> Option<Priority> {
 
 /// Takes "needs to be changed", "has been moved": the words of a change that was told and not asked for.
 fn take_participle(clause: &mut Clause, range: Range<usize>) {
-    const CHANGED: Phrases = phrases!("moved | pushed | changed | rescheduled | postponed | switched | updated");
-    const TOLD: Phrases = phrases!("should be | is now | has changed | have changed | needs changing");
-    let told = intent::passive(clause, range.start + 1, CHANGED)
-        .or_else(|| clause.seek(range.start + 1, TOLD))
-        .or_else(|| clause.seek(range.start + 1, CHANGED));
+    let told = intent::passive(clause, range.start + 1, lexicon::update_fields::CHANGED)
+        .or_else(|| clause.seek(range.start + 1, lexicon::update_fields::STATEMENTS))
+        .or_else(|| clause.seek(range.start + 1, lexicon::update_fields::CHANGED));
     if let Some((at, n)) = told.filter(|(at, n)| at + n <= range.end) {
         clause.take(at..at + n);
     }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::Change;
 use crate::clause::Clause;
 use crate::dates::{self, Scan};
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
+use crate::phrases::Phrases;
 use crate::reading::Shift;
 
 /// The move said in the stretch, and its tokens.
@@ -22,23 +23,20 @@ pub(super) fn find(clause: &Clause, range: Range<usize>, change: Change) -> Opti
 
 /// Whether the distance at `at..end` is a move: 1 for later, -1 for earlier, and where what says so ends.
 fn direction(clause: &Clause, from: usize, at: usize, end: usize, change: Change) -> Option<(i32, usize)> {
-    const LATER: Phrases = phrases!("later | longer | more | further | back | out");
-    const EARLIER: Phrases = phrases!("earlier | sooner | forward | up");
-    const TAIL: Phrases = phrases!("than planned | than scheduled | than before | than it is | than now");
     let verb = |words: Phrases| (from.saturating_sub(2)..from).any(|i| words.contains(clause.at(i)));
-    let later = clause.phrase(end, LATER);
-    let earlier = clause.phrase(end, EARLIER);
+    let later = clause.phrase(end, lexicon::shifts::LATER);
+    let earlier = clause.phrase(end, lexicon::shifts::EARLIER);
     let close = end + later.or(earlier).unwrap_or(0);
-    let close = close + clause.phrase(close, TAIL).unwrap_or(0);
+    let close = close + clause.phrase(close, lexicon::shifts::TAILS).unwrap_or(0);
     let lead = lead(clause, from, at);
     if !clause.is_spent(close..clause.end) || matches!(lead, Some("in" | "within" | "after" | "every" | "each" | "of"))
     {
         return None;
     }
-    let pushed = verb(phrases!("push | pushing | postpone | delay | defer | extend"));
+    let pushed = verb(lexicon::shifts::POSTPONE_VERBS);
     let ahead = matches!(lead, Some("forward" | "up" | "ahead")) || matches!(clause.before(from), "up" | "forward");
     let led = matches!(lead, Some("by" | "back" | "out")) || ahead;
-    let plain = change == Change::Due && lead != Some("to") && !verb(phrases!("snooze | reschedule | reset"));
+    let plain = change == Change::Due && lead != Some("to") && !verb(lexicon::shifts::SNOOZE_VERBS);
     let stretched = pushed && (lead.is_none() || lead == Some("for"));
     if later.is_none() && earlier.is_none() && !led && !stretched && !(plain && lead.is_none()) {
         return None;
@@ -49,13 +47,11 @@ fn direction(clause: &Clause, from: usize, at: usize, end: usize, change: Change
 
 /// The small word that leads to the distance.
 fn lead<'a>(clause: &Clause<'a>, from: usize, at: usize) -> Option<&'a str> {
-    const LEADS: Phrases =
-        phrases!("by | for | back | forward | up | ahead | out | to | in | within | after | every | each | of");
     let small =
         |i: &usize| matches!(clause.at(*i), "another" | "about" | "be" | "an" | "additional" | "extra" | "like");
     let before = (from..at).rev().find(|i| !small(i))?;
     // "forward by two days": the direction counts.
     let by = matches!(clause.at(before), "by" | "for") && before > from;
     let word = if by && matches!(clause.at(before - 1), "forward" | "up" | "ahead") { before - 1 } else { before };
-    Some(clause.at(word)).filter(|word| LEADS.contains(word))
+    Some(clause.at(word)).filter(|word| lexicon::shifts::LEADS.contains(word))
 }

@@ -6,12 +6,12 @@ use crate::attributes;
 use crate::clause::Clause;
 use crate::intent;
 use crate::lead_time;
-use crate::lexicon::{self, Noun};
+use crate::lexicon;
 use crate::margins;
-use crate::phrases::{Phrases, phrases};
 use crate::reading::Command;
 use crate::target;
 use crate::timing;
+use crate::vocabulary::{self, Noun};
 
 /// "rename a to b": a "to" after a quoted name or a noun divides, else the first.
 pub(super) fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Range<usize> {
@@ -37,10 +37,9 @@ pub(super) fn renamed(clause: &mut Clause, range: Range<usize>, command: &mut Co
 
 /// What the words after the divider make of the title.
 fn value(clause: &Clause, range: Range<usize>) -> Option<String> {
-    const LEADS: Phrases = phrases!("remind me to | remind me about | remind me of | remind me that | say | read | be");
     let end = if range.len() > 1 && clause.at(range.end - 1) == "instead" { range.end - 1 } else { range.end };
-    let mut start = range.start + clause.phrase(range.start, LEADS).unwrap_or(0);
-    let article = start + usize::from(lexicon::is_article(clause.at(start)));
+    let mut start = range.start + clause.phrase(range.start, lexicon::update_titles::LEADS).unwrap_or(0);
+    let article = start + usize::from(vocabulary::is_article(clause.at(start)));
     if let Some(noun) = clause.noun_at(article).filter(|noun| noun.noun != Noun::List && noun.end < end) {
         start = target::connective(clause, noun.end, end);
     }
@@ -51,23 +50,15 @@ fn value(clause: &Clause, range: Range<usize>) -> Option<String> {
 
 /// "update a: it should say b", "change a so it reads b", "a should say b".
 pub(super) fn said(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    const SAYS: Phrases = phrases!(
-        "so it says | so it reads | so that it says | so that it reads | so it's | it should say | it should read | \
-         it should be called | it should be | should now say | should say | should read | should be called | \
-         should be renamed to | should be | to be called | to say | to read | it's now called | is now called"
-    );
-    let (at, n) = clause.seek(range.start, SAYS).filter(|(at, n)| at + n < range.end)?;
+    let (at, n) = clause.seek(range.start, lexicon::update_titles::SAYS).filter(|(at, n)| at + n < range.end)?;
     let dated = clause.date_at(at + n).is_some_and(|found| found.tokens.end >= range.end);
     let names = clause.at(at) == "to"
         && clause.nouns_in(range.start..at).any(|noun| {
-            noun.end == at && (range.start..noun.at).all(|i| lexicon::is_article(clause.at(i)) || clause.is_taken(i))
+            noun.end == at && (range.start..noun.at).all(|i| vocabulary::is_article(clause.at(i)) || clause.is_taken(i))
         });
     let state = clause.at(at + n - 1) == "be"
         && (attributes::priority_at(clause, at + n).is_some()
-            || phrases!(
-                "due | done | changed | moved | pushed | rescheduled | at | on | by | for | in | called | a | an"
-            )
-            .contains(clause.at(at + n)));
+            || lexicon::update_titles::NOT_TITLES.contains(clause.at(at + n)));
     if dated || names || state || clause.is_taken(at) {
         return None;
     }
@@ -100,7 +91,7 @@ pub(super) fn replaced(clause: &mut Clause, range: Range<usize>, command: &mut C
 
 /// "remove the choir reminder and replace it with gym class".
 pub(super) fn replacement(clause: &mut Clause, range: Range<usize>, command: &mut Command) {
-    let with = clause.phrase(range.start, phrases!("and replace it with | replace it with | and replace with"));
+    let with = clause.phrase(range.start, lexicon::update_titles::REPLACE_WITH);
     if let Some(n) = with.filter(|n| range.start + n < range.end) {
         command.title = value(clause, range.start + n..range.end);
     }
@@ -108,7 +99,7 @@ pub(super) fn replacement(clause: &mut Clause, range: Range<usize>, command: &mu
 
 /// "my reminder to buy pizza instead of pasta": what follows is what the task was called.
 pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    let (at, n) = clause.seek(range.start, phrases!("instead of | rather than"))?;
+    let (at, n) = clause.seek(range.start, lexicon::grammar::INSTEAD_OF)?;
     let old = at + n;
     let amount = crate::numbers::amount(clause.words, old);
     let noun = clause.noun_in(range.start..at).filter(|noun| noun.noun != Noun::List);
@@ -123,7 +114,7 @@ pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Co
             || matches!(clause.at(start), "to" | "until" | "by")
     };
     let dated = clause.dates.iter().any(|found| found.tokens.end == at && led(found.tokens.start));
-    let vague = phrases!("later | then | now | usual | before | it | that").contains(clause.at(old));
+    let vague = lexicon::update_titles::VAGUE.contains(clause.at(old));
     if other || dated || vague || clause.noun_in(old..range.end).is_some() {
         return None;
     }
@@ -141,11 +132,11 @@ pub(super) fn instead(clause: &mut Clause, range: Range<usize>, command: &mut Co
 
 /// "instead of the gym, remind me to go swimming": what follows is new, what stands before is what it was called.
 pub(super) fn rather(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    const ASKS: Phrases = phrases!("remind me to | remind me about | remind me of | alert me to | have me | let me");
     if !matches!(clause.before(range.start), "of" | "than") {
         return None;
     }
-    let (at, n) = clause.seek(range.start + 1, ASKS).filter(|(at, n)| at + n < range.end)?;
+    let (at, n) =
+        clause.seek(range.start + 1, lexicon::update_titles::REMIND_LEADS).filter(|(at, n)| at + n < range.end)?;
     let dated = clause.date_at(range.start).is_some_and(|found| found.tokens.end + 1 >= at);
     let reminding = clause.at(range.start).ends_with("ing") && matches!(clause.at(range.start + 1), "me" | "us");
     if dated || reminding {
@@ -158,17 +149,14 @@ pub(super) fn rather(clause: &mut Clause, range: Range<usize>, command: &mut Com
 
 /// "… to include milk", "… and add milk", "… by adding milk": a part of what the task says, beside the rest.
 pub(super) fn added(clause: &mut Clause, range: Range<usize>, command: &mut Command) -> Option<Range<usize>> {
-    const ADDS: Phrases = phrases!(
-        "to also include | to include also | to include | to also add | to add | and add | and include | \
-         and also add | by adding | by including | to also | so it includes | so that it includes"
-    );
-    let (at, n) = clause.seek(range.start + 1, ADDS).filter(|(at, n)| at + n < range.end)?;
+    let (at, n) =
+        clause.seek(range.start + 1, lexicon::update_titles::ADDITIONS).filter(|(at, n)| at + n < range.end)?;
     // "change the report to add a chart" names what is to be done only where nothing says that it is a task.
     clause.noun_in(range.start..at)?;
     if clause.date_at(at + n).is_some() {
         return None;
     }
-    let end = clause.phrase(range.end - 1, phrases!("too")).map_or(range.end, |_| range.end - 1);
+    let end = clause.phrase(range.end - 1, lexicon::update_titles::TOO).map_or(range.end, |_| range.end - 1);
     let start = at + n + usize::from(matches!(clause.at(at + n), "also" | "to"));
     command.description = Some(clause.rest(start..end)).filter(|text| !text.is_empty());
     command.adds = command.description.is_some();
@@ -188,7 +176,7 @@ fn divider(clause: &Clause, range: &Range<usize>) -> Option<usize> {
     let dividers: Vec<usize> = range.clone().filter(divides).collect();
     let first = *dividers.first()?;
     let Some(noun) = clause.noun_in(range.clone()) else { return Some(first) };
-    let named = (range.start..noun.at).any(|i| !lexicon::is_article(clause.at(i)));
+    let named = (range.start..noun.at).any(|i| !vocabulary::is_article(clause.at(i)));
     // "the reminder to call Bob" names a task: its first "to" does not divide.
     if noun.noun == Noun::Reminder && !named && first == noun.end {
         let doing = dividers.iter().skip(1).find(|i| intent::is_doing(clause, **i + 1));

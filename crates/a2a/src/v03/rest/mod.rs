@@ -1,25 +1,46 @@
-//! Version 0.3 as it is spoken in HTTP+JSON: the JSON form of its protobuf messages, which is not that of JSON-RPC.
-//!
-//! There is no `kind`: the name of a member says what is in it. Names are written in camel case and read in snake case,
-//! too; members that are not known are passed over. In requests the parts of a message may also come in the form of
-//! JSON-RPC, because the words of the specification allow both.
+//! Version 0.3 as it is spoken in HTTP+JSON: the JSON form of its protobuf messages, which is not that of JSON-RPC. In
+//! requests the parts of a message may also come in the form of JSON-RPC, because the words of the specification allow
+//! both.
 
-mod message;
 mod push;
 pub mod python;
-mod task;
 
-pub use message::{Configuration, File, Message, Part, SendMessageRequest};
-pub use push::{
-    Authentication, ListTaskPushNotificationConfigResponse, PushNotificationConfig, SetPush, TaskPushNotificationConfig,
-};
-pub use task::{
-    Artifact, ListTasksResponse, StreamResponse, Task, TaskArtifactUpdateEvent, TaskStatus, TaskStatusUpdateEvent,
-};
+use serde::Serialize;
 
-/// A protobuf string that is not given is empty.
-fn some(text: String) -> Option<String> {
-    Some(text).filter(|text| !text.is_empty())
+use crate::proto::v03::stream_response;
+pub use crate::proto::v03::{
+    CreateTaskPushNotificationConfigRequest, ListTaskPushNotificationConfigResponse, SendMessageRequest,
+    SendMessageResponse, StreamResponse, Task, TaskPushNotificationConfig,
+};
+use crate::types;
+pub use push::SetPush;
+
+impl StreamResponse {
+    /// Returns whether the agent says that nothing comes after this.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(&self.payload, Some(stream_response::Payload::StatusUpdate(event)) if event.r#final)
+    }
+}
+
+/// No message of 0.3: the specification lists a path for it and says no more.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTasksResponse {
+    pub tasks: Vec<Task>,
+    pub next_page_token: String,
+    pub page_size: i32,
+    pub total_size: i32,
+}
+
+impl From<types::ListTasksResponse> for ListTasksResponse {
+    fn from(response: types::ListTasksResponse) -> Self {
+        Self {
+            tasks: response.tasks.into_iter().map(Task::from).collect(),
+            next_page_token: response.next_page_token,
+            page_size: response.page_size,
+            total_size: response.total_size,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http::header::USER_AGENT;
 
 use crate::types::{Artifact, Message, Part, PartContent, SendMessageResponse, StreamResponse, Task};
-use crate::{Answer, bytes64};
+use crate::{Answer, Request, bytes64};
 
 /// Whether this caller is that implementation.
 pub fn calls(headers: &HeaderMap) -> bool {
@@ -16,8 +16,10 @@ pub fn calls(headers: &HeaderMap) -> bool {
 }
 
 /// From what such a caller sent to what it meant.
-pub fn read(message: &mut Message) {
-    parts(&mut message.parts, &mut decode);
+pub fn read_request(request: &mut Request) {
+    if let Request::Send(request) | Request::Stream(request) = request {
+        parts(&mut request.message.parts, &mut decode);
+    }
 }
 
 /// The other way round, for callers of agents that may be made of it.

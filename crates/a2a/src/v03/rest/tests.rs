@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::types;
 use crate::v03::tests as make;
+use crate::{Request, types};
 
 /// What protobuf can say: nothing empty is given, and answers are either waited for or not.
 fn plain(update: &types::StreamResponse) -> types::StreamResponse {
@@ -31,7 +31,7 @@ proptest! {
         let read: SendMessageRequest = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(&read, &there, "as text: {}", text);
         let back = types::SendMessageRequest::try_from(read).unwrap();
-        prop_assert_eq!(SendMessageRequest::from(back.clone()).message, there.message);
+        prop_assert_eq!(SendMessageRequest::from(back.clone()).request, there.request);
         prop_assert_eq!(types::SendMessageRequest::try_from(SendMessageRequest::from(back.clone())).unwrap(), back);
     }
 
@@ -124,11 +124,14 @@ fn the_words_are_those_of_the_messages() {
 
 #[test]
 fn one_caller_means_text_where_bytes_are_wanted() {
-    let mut message = sent(json!({"messageId": "m", "role": "ROLE_USER", "content": [
+    let message = sent(json!({"messageId": "m", "role": "ROLE_USER", "content": [
         {"file": {"fileWithBytes": crate::bytes64::encode(b"AQI=")}},
         {"file": {"fileWithBytes": crate::bytes64::encode(&[0xff, 0])}},
     ]}));
-    python::read(&mut message);
+    let mut request =
+        Request::Send(types::SendMessageRequest { message, configuration: None, metadata: None, tenant: None });
+    python::read_request(&mut request);
+    let Request::Send(types::SendMessageRequest { message, .. }) = request else { panic!() };
     assert_eq!(message.parts, [types::Part::raw(vec![1, 2]), types::Part::raw(vec![0xff, 0])]);
     let mut update = types::StreamResponse::Message(message);
     python::write_update(&mut update);

@@ -16,7 +16,8 @@ pub(super) fn card(client: &Client) -> anyhow::Result<()> {
     }
     line("spoken to", &format!("{} {} at {}", client.binding().as_str(), client.version().as_str(), client.url()))?;
     for interface in &card.supported_interfaces {
-        let (binding, version) = (&interface.protocol_binding, &interface.protocol_version);
+        let binding = &interface.protocol_binding;
+        let version = &interface.protocol_version;
         line("offers", &format!("{binding} {version} at {}", interface.url))?;
     }
     let can = &card.capabilities;

@@ -54,7 +54,8 @@ fn report(global: &Global, findings: &[Finding]) -> anyhow::Result<()> {
         let list: Vec<_> = findings
             .iter()
             .map(|finding| {
-                let (ok, faults) = (finding.faults.is_empty(), &finding.faults);
+                let ok = finding.faults.is_empty();
+                let faults = &finding.faults;
                 json!({"id": finding.id, "ok": ok, "faults": faults, "detail": finding.says})
             })
             .collect();
@@ -118,7 +119,9 @@ async fn examine_elsewhere(agent: &Agent, mut faults: Vec<String>) -> Finding {
             Err(_) => faults.push(format!("its card did not come within {} s", PATIENCE.as_secs())),
             Ok(Err(failure)) => faults.push(failure.message),
             Ok(Ok(client)) => {
-                let (card, binding, version) = (client.card(), client.binding().as_str(), client.version().as_str());
+                let card = client.card();
+                let binding = client.binding().as_str();
+                let version = client.version().as_str();
                 says = format!("{} {}, by {binding} {version} at {}", card.name, card.version, client.url());
             }
         }

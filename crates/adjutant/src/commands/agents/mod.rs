@@ -78,7 +78,8 @@ async fn show(client: &Client, global: &Global, name: &str) -> anyhow::Result<()
         }
     }
     let status = client.get(&format!("{path}/status")).await?.json()?;
-    let (running, waiting) = (shown(&status["running"]), shown(&status["queue_length"]));
+    let running = shown(&status["running"]);
+    let waiting = shown(&status["queue_length"]);
     output::say(&format!("{:<27}{running} running, {waiting} waiting", "now"))?;
     if let Some(why) = status["held_back"].as_str() {
         output::say(&format!("{:<27}{why}", "held back"))?;
@@ -119,7 +120,8 @@ async fn add(global: &Global, new: &NewAgent) -> anyhow::Result<()> {
         return output::say(&answer.text());
     }
     let agent = answer.json()?;
-    let (id, access) = (text(&agent, "id"), text(&agent, "access_type"));
+    let id = text(&agent, "id");
+    let access = text(&agent, "access_type");
     output::say(&format!("Added '{id}' ({}, {access})", place(&agent)))
 }
 

@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Identity;
-use crate::client::lost;
-use crate::sse::Events;
+use crate::client::{EVENT_LIMIT, lost};
 
 const VERSION: &str = "mcp-protocol-version";
 const SESSION: &str = "mcp-session-id";
@@ -58,7 +57,8 @@ pub(super) async fn run(
 ) -> anyhow::Result<()> {
     let (out, lines) = mpsc::unbounded_channel();
     let writer = tokio::spawn(write(lines));
-    let (session, under_way) = (Turns::default(), Mutex::default());
+    let session = Turns::default();
+    let under_way = Mutex::default();
     let bridge = Arc::new(Bridge { client, base, identity, session, under_way, out });
     let tasks = TaskTracker::new();
     let mut input = BufReader::new(tokio::io::stdin());
@@ -90,7 +90,8 @@ impl Bridge {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
             return self.put(&failure(&Value::Null, -32700, "a line must be JSON"));
         };
-        let (id, method) = (message.get("id").cloned(), message["method"].as_str().map(str::to_owned));
+        let id = message.get("id").cloned();
+        let method = message["method"].as_str().map(str::to_owned);
         match (id, method.as_deref()) {
             (Some(_), Some("initialize")) => self.begin(&message).await,
             (Some(id), Some(_)) => {
@@ -245,10 +246,14 @@ impl Bridge {
         let is_stream = kind.starts_with("text/event-stream");
         let cut = |_| Refused { status: None, reason: "the server's answer was cut off".to_owned() };
         if status.is_success() && is_stream {
-            let (mut stream, mut events) = (answer.bytes_stream(), Events::default());
+            let mut stream = answer.bytes_stream();
+            let too_large = |error: sse::TooLarge| Refused { status: None, reason: error.to_string() };
+            let mut decoder = sse::Decoder::new(EVENT_LIMIT);
             while let Some(bytes) = stream.next().await {
-                let messages = events.take(&bytes.map_err(cut)?);
-                messages.iter().filter_map(|event| serde_json::from_str(&event.data).ok()).for_each(&mut said);
+                decoder.push(bytes.map_err(cut)?).map_err(too_large)?;
+                while decoder.advance().map_err(too_large)? {
+                    serde_json::from_slice(decoder.event().data).into_iter().for_each(&mut said);
+                }
             }
             return Ok(());
         }

@@ -37,7 +37,7 @@ a2a = {{ transports = [\"json_rpc\", \"http_json\", \"grpc\"], auth = {{ type = 
 
     let unset = load(&file, &[], None).unwrap_err();
     let expected = [
-        "adjutant.toml:4: a2a.auth.token refers to the variable ASSISTANT_TOKEN, which is not set",
+        "adjutant.toml:6: a2a.auth.token refers to the variable ASSISTANT_TOKEN, which is not set",
         "adjutant.toml:11: agents[codex].a2a.auth.token refers to the variable CODEX_TOKEN, which is not set",
     ];
     assert_eq!(unset, expected);
@@ -81,5 +81,5 @@ fn proxies_are_addresses_or_networks() {
     let shown: Vec<_> = load(file, &[], None).unwrap().server.trusted_proxies.iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["10.0.0.0/8", "127.0.0.1/32", "::1/128"]);
     let said = load("[server]\ntrusted_proxies = [\"proxy.example\"]\n", &[], None).unwrap_err();
-    assert!(said[0].contains("every entry of server.trusted_proxies must be an address or a network"), "{said:?}");
+    assert!(said[0].contains("server.trusted_proxies has an entry that must be an address or a network"), "{said:?}");
 }

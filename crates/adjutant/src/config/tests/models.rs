@@ -20,7 +20,7 @@ fn mistakes(file: &str, variables: &[(&str, &str)]) -> Vec<String> {
 }
 
 fn labels(config: &Config) -> Vec<String> {
-    config.models.iter().map(Choice::label).collect()
+    config.models.choices.iter().map(Choice::label).collect()
 }
 
 fn key(choice: &Choice) -> Option<&str> {
@@ -131,8 +131,8 @@ fn the_model_is_chosen_by_configuration_then_by_key_then_offline() {
     for (file, variables, models, secret, reason) in cases {
         let config = model(file, variables);
         assert_eq!(labels(&config), *models, "{file} {variables:?}");
-        assert_eq!(key(&config.models[0]), *secret, "{file} {variables:?}");
-        assert_eq!(config.model_reason, *reason, "{file} {variables:?}");
+        assert_eq!(key(&config.models.choices[0]), *secret, "{file} {variables:?}");
+        assert_eq!(config.models.reason, *reason, "{file} {variables:?}");
     }
 }
 
@@ -146,11 +146,11 @@ fn each_provider_has_its_own_address() {
     ];
     for (key, variable, url) in cases {
         let config = model("", &[key, (variable, url)]);
-        assert_eq!(config.models[0].base_url.as_deref(), Some(url), "{variable}");
+        assert_eq!(config.models.choices[0].base_url.as_deref(), Some(url), "{variable}");
         assert!(
-            config.model_reason.contains(&format!(" at {url}, because {} is set", key.0)),
+            config.models.reason.contains(&format!(" at {url}, because {} is set", key.0)),
             "{}",
-            config.model_reason
+            config.models.reason
         );
         // Only who is asked needs a valid one.
         let config = model("provider = \"offline\"", &[key, (variable, "nowhere")]);
@@ -158,19 +158,23 @@ fn each_provider_has_its_own_address() {
     }
     let both = [OPENAI, ("OPENAI_BASE_URL", "https://variable.example/v1")];
     let config = model("provider = \"openai\"\nbase_url = \"https://file.example/v1\"", &both);
-    assert_eq!(config.models[0].base_url.as_deref(), Some("https://file.example/v1"), "the file was written for this");
+    assert_eq!(
+        config.models.choices[0].base_url.as_deref(),
+        Some("https://file.example/v1"),
+        "the file was written for this"
+    );
 }
 
 #[test]
 fn the_key_of_openai_goes_nowhere_else() {
     let file = "provider = \"openai-compatible\"\nname = \"m\"\n";
     let config = model(&format!("{file}base_url = \"https://other.example/v1\""), &[OPENAI]);
-    assert_eq!(key(&config.models[0]), None);
+    assert_eq!(key(&config.models.choices[0]), None);
     let config = model(file, &[OPENAI, ("OPENAI_BASE_URL", "https://other.example/v1")]);
-    assert_eq!(key(&config.models[0]), Some("o-key"), "these two variables belong together");
+    assert_eq!(key(&config.models.choices[0]), Some("o-key"), "these two variables belong together");
     let config =
         model(&format!("{file}base_url = \"https://other.example/v1\"\napi_key = \"env:OPENAI_API_KEY\""), &[OPENAI]);
-    assert_eq!(key(&config.models[0]), Some("o-key"), "as asked");
+    assert_eq!(key(&config.models.choices[0]), Some("o-key"), "as asked");
 }
 
 #[test]
@@ -206,7 +210,7 @@ fn a_fallback_of_the_same_provider_is_let_in_like_the_first_and_another_is_not()
     let file = "provider = \"gemini\"\napi_key = \"env:MINE\"\nbase_url = \"https://proxy.example\"\n\
                 headers = [\"X-Team: blue\"]\ntemperature = 0.5\nfallback = [\"gemini:lite\", \"openai\"]";
     let config = model(file, &[("MINE", "my-key"), OPENAI, ("OPENAI_BASE_URL", "https://o.example/v1")]);
-    let [first, same, other] = config.models.as_slice() else { panic!("{:?}", config.models) };
+    let [first, same, other] = config.models.choices.as_slice() else { panic!("{:?}", config.models) };
     for choice in [first, same] {
         assert_eq!(key(choice), Some("my-key"));
         assert_eq!(choice.base_url.as_deref(), Some("https://proxy.example"));
@@ -215,12 +219,12 @@ fn a_fallback_of_the_same_provider_is_let_in_like_the_first_and_another_is_not()
     assert_eq!((other.provider, key(other)), (Provider::OpenAi, Some("o-key")));
     assert_eq!(other.base_url.as_deref(), Some("https://o.example/v1"));
     assert!(other.headers.is_empty());
-    assert!(config.models.iter().all(|choice| choice.temperature == Some(0.5)));
+    assert!(config.models.choices.iter().all(|choice| choice.temperature == Some(0.5)));
 }
 
 #[test]
 fn people_are_told_what_happens_when_the_model_fails() {
-    let line = |file: &str, variables: &[_]| model(file, variables).model_line();
+    let line = |file: &str, variables: &[_]| model(file, variables).models.described();
     assert_eq!(line("", &[]), "offline, built in: no key found and none needed");
     let gemini = "gemini-2.5-flash of Gemini, because GEMINI_API_KEY is set";
     assert_eq!(line("", &[GEMINI]), format!("{gemini}; when it fails, offline"));
@@ -240,7 +244,7 @@ fn the_temperature_is_a_number_or_the_providers() {
         ("temperature = \"default\"", None),
     ];
     for (file, temperature) in cases {
-        assert_eq!(model(file, &[GEMINI]).models[0].temperature, temperature, "{file}");
+        assert_eq!(model(file, &[GEMINI]).models.choices[0].temperature, temperature, "{file}");
     }
     for (wrong, said) in [("\"warm\"", "warm"), ("2.1", "2.1"), ("-1", "-1"), ("nan", "nan"), ("\"inf\"", "inf")] {
         let expected =
@@ -261,7 +265,8 @@ fn headers_are_sent_as_written_or_as_referred_to() {
         path.display()
     );
     let config = model(&file, &[("AZURE", "az-key")]);
-    let headers: Vec<_> = config.models[0].headers.iter().map(|(n, v)| (n.as_str(), v.expose_secret())).collect();
+    let headers: Vec<_> =
+        config.models.choices[0].headers.iter().map(|(n, v)| (n.as_str(), v.expose_secret())).collect();
     assert_eq!(
         headers,
         [("api-key", "az-key"), ("X-Team", "blue"), ("Cookie", "c=1"), ("Referer", "https://a.example")]
@@ -326,9 +331,9 @@ fn every_mistake_is_told_where_it_stands() {
     let no_url = "adjutant.toml:4: model.base_url must be a URL such as http://localhost:11434/v1";
     let credentials = "adjutant.toml:4: model.base_url holds a user or a password: leave it out of the URL and send a key or a header";
     let end = "adjutant.toml:4: model.base_url must end before the ? or #";
-    let entry = "adjutant.toml:2: every entry of model.fallback must be offline, a provider such as openai, or one with \
+    let entry = "adjutant.toml:2: model.fallback has an entry that must be offline, a provider such as openai, or one with \
                  its model such as openai:gpt-4o, not ";
-    let form = "adjutant.toml:3: every entry of model.headers must be \"Name: value\" or \"Name: env:VARIABLE\"";
+    let form = "adjutant.toml:3: model.headers has an entry that must be \"Name: value\" or \"Name: env:VARIABLE\"";
     type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
     let cases: &[Case<'_>] = &[
         (
@@ -430,7 +435,10 @@ fn every_mistake_is_told_where_it_stands() {
         (
             "headers = \"A: b\"",
             &[],
-            &["adjutant.toml:2: model.headers must be a list of texts such as \"Name: value\""],
+            &[
+                "adjutant.toml:2: model.headers must be a list of texts such as \"Name: value\"",
+                "adjutant.toml:2: model.headers needs model.provider: say what kind of server it is for",
+            ],
         ),
         ("fallback = \"offline\"", &[], &["adjutant.toml:2: model.fallback must be a list of texts"]),
         ("fallback = [\"gpt-4o\"]", &[], &[&format!("{entry}'gpt-4o'")]),
@@ -482,6 +490,6 @@ fn every_mistake_is_told_where_it_stands() {
 fn no_secret_is_printed() {
     let file = "provider = \"gemini\"\nheaders = [\"X-Token: env:OTHER\"]\nfallback = [\"openai\"]";
     let config = model(file, &[("GEMINI_API_KEY", "hunter2"), ("OPENAI_API_KEY", "hunter3"), ("OTHER", "hunter4")]);
-    let printed = format!("{config:?} {}", config.model_line());
+    let printed = format!("{config:?} {}", config.models.described());
     assert!(!printed.contains("hunter"), "{printed}");
 }

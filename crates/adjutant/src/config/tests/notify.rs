@@ -101,12 +101,12 @@ url = \"env:NOT_SET\"
 ";
     let expected = [
         "adjutant.toml:1: notify[1] needs a name",
-        "adjutant.toml:2: notify[1].type must be webhook, command or email",
+        "adjutant.toml:2: notify[1].type must be one of webhook, command, email, not 'pigeon'",
         "adjutant.toml:6: notify[hook].url cannot be used: its address is in a private network or on this machine; \
          allow_private = true permits that",
         "adjutant.toml:7: there is no setting notify[hook].secrt; did you mean secret?",
-        "adjutant.toml:8: notify[hook].kinds must hold reminder, execution or schedule",
-        "adjutant.toml:9: notify[hook].users must hold ids of users, which are UUIDs",
+        "adjutant.toml:8: notify[hook].kinds has an entry that must be one of reminder, execution, schedule, not 'birthday'",
+        "adjutant.toml:9: notify[hook].users has an entry that must be the id of a user, which is a UUID, not 'me'",
         "adjutant.toml:11: notify[hook].name is taken by the channel at adjutant.toml:3",
         "adjutant.toml:14: notify[hook].url is nothing that a channel of type command has",
         "adjutant.toml:17: notify[mail].type needs [smtp] with url and from",

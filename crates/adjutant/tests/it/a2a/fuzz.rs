@@ -65,10 +65,8 @@ async fn bad_json_is_the_callers_fault() {
     let request = |method: &str, params: &Value| {
         json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
     };
-    let (newer, older) = (
-        json!({"message": message("tck-1", "hi")}),
-        json!({"message": {"kind": "message", "messageId": "tck-1", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}}),
-    );
+    let newer = json!({"message": message("tck-1", "hi")});
+    let older = json!({"message": {"kind": "message", "messageId": "tck-1", "role": "user", "parts": [{"kind": "text", "text": "hi"}]}});
     let config =
         json!({"id": "x", "taskId": task, "url": "https://example.com/", "authentication": {"scheme": "Bearer"}});
     let seeds = [

@@ -228,7 +228,8 @@ async fn lists_are_filtered_in_pages_newest_first() {
         assert_eq!((&all["totalSize"], &all["pageSize"]), (&json!(5), &json!(50)), "{way:?}");
         assert_eq!(all["nextPageToken"].as_str().unwrap_or_default(), "", "{way:?}");
         // Page by page, each task once.
-        let (mut token, mut seen) = (String::new(), Vec::new());
+        let mut token = String::new();
+        let mut seen = Vec::new();
         for _ in 0..4 {
             let page = list(json!({"pageSize": 2, "pageToken": token})).await;
             assert_eq!((&page["totalSize"], &page["pageSize"]), (&json!(5), &json!(2)), "{way:?}");

@@ -21,7 +21,8 @@ async fn with_users() -> (Conformance, Speaker, Speaker) {
         let token = encode(&Header::default(), &claims, &EncodingKey::from_secret(SECRET.as_bytes())).unwrap();
         server.speaker().with_token(&token)
     };
-    let (alice, bob) = (speaker(ALICE), speaker(BOB));
+    let alice = speaker(ALICE);
+    let bob = speaker(BOB);
     (server, alice, bob)
 }
 

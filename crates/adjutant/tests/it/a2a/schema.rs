@@ -35,7 +35,8 @@ pub(super) fn v03() -> &'static Schema {
 
 impl Schema {
     fn read(text: &'static str) -> Self {
-        let (mut messages, mut enums) = (BTreeMap::new(), BTreeMap::new());
+        let mut messages = BTreeMap::new();
+        let mut enums = BTreeMap::new();
         for line in text.lines() {
             let mut words = line.split(' ');
             match words.next().unwrap() {
@@ -213,7 +214,8 @@ impl Field {
         let (name, rest) = word.split_once('=').unwrap();
         let (number, rest) = rest.split_once(':').unwrap();
         let kind = rest.trim_end_matches(['*', '!']);
-        let (many, required) = (rest.contains('*'), rest.contains('!'));
+        let many = rest.contains('*');
+        let required = rest.contains('!');
         Self { name, number: number.parse().unwrap(), kind, many, required }
     }
 
@@ -271,7 +273,8 @@ fn wires(mut bytes: &[u8]) -> Vec<(u64, Wire<'_>)> {
 }
 
 fn take_varint(bytes: &mut &[u8]) -> u64 {
-    let (mut number, mut shift) = (0, 0);
+    let mut number = 0;
+    let mut shift = 0;
     loop {
         let byte = bytes[0];
         *bytes = &bytes[1..];

@@ -95,6 +95,8 @@ pub(super) type Answered = Result<Value, Refusal>;
 impl Speaker {
     /// To the agent whose base this is; gRPC is at the same address.
     pub(super) fn new(base: &str, agent: &str) -> Self {
+        // Each test may be a process of its own; a second installation in one process changes nothing.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let origin: String = base.split('/').take(3).collect::<Vec<_>>().join("/");
         let channel = Endpoint::from_shared(origin).unwrap().connect_lazy();
         let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap();

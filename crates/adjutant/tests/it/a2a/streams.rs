@@ -96,14 +96,16 @@ async fn all_who_follow_hear_the_same_also_when_one_goes_away() {
     for way in WAYS {
         let task = ask_something(&speaker, way).await;
         let follow = || speaker.follow(way, "SubscribeToTask", json!({"id": task}));
-        let (mut first, mut second, mut third) =
-            (follow().await.unwrap(), follow().await.unwrap(), follow().await.unwrap());
+        let mut first = follow().await.unwrap();
+        let mut second = follow().await.unwrap();
+        let mut third = follow().await.unwrap();
         let begun = [first.expect().await, second.expect().await];
         assert_eq!(begun[0], begun[1], "{way:?}");
         third.expect().await;
         drop(third);
         speaker.ask(way, "SendMessage", answer_to(&task)).await.unwrap();
-        let (first, second) = (rest(first).await, rest(second).await);
+        let first = rest(first).await;
+        let second = rest(second).await;
         assert!(!first.is_empty(), "{way:?}");
         assert_eq!(first, second, "{way:?}");
     }

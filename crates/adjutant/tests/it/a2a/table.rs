@@ -306,7 +306,8 @@ async fn every_operation_on_every_binding_of_both_versions() {
     // A2A-1
     let server = Conformance::start().await;
     let speaker = server.speaker();
-    let (mut wrong, mut count) = (Vec::new(), 0);
+    let mut wrong = Vec::new();
+    let mut count = 0;
     for way in WAYS {
         let given = given(&speaker, way).await;
         for (operation, case, params, expected) in rows(way) {

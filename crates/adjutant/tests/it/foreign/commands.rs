@@ -49,7 +49,8 @@ async fn a_program_that_is_stopped_takes_them_along() {
 #[test]
 fn the_doctor_really_starts_them() {
     // OPS-2
-    let (peer, old) = (Peer::on_stdio(Library::FastMcp), Peer::on_stdio(Library::OldMcp));
+    let peer = Peer::on_stdio(Library::FastMcp);
+    let old = Peer::on_stdio(Library::OldMcp);
     let second = old.configured("").replace("\"todos\"", "\"tasks\"");
     let home = home().configured(&format!("{}{second}", peer.configured("")));
     let report = home.run(&["doctor", "--json"]).json();

@@ -46,8 +46,10 @@ async fn consent_is_for_one_user_one_call_and_what_was_asked() {
     // AGENT-7, AGENT-3
     let home = home_with_auth();
     let server = home.serve();
-    let (alice, bob) = (token(&home, ALICE, &[]), token(&home, BOB, &[]));
-    let (alice, bob) = (Client::modern(&server, Some(&alice)), Client::modern(&server, Some(&bob)));
+    let alice = token(&home, ALICE, &[]);
+    let bob = token(&home, BOB, &[]);
+    let alice = Client::modern(&server, Some(&alice));
+    let bob = Client::modern(&server, Some(&bob));
     let milk = json!({"task_id": alice.add("milk").await});
     let taxes = json!({"task_id": alice.add("taxes").await});
     // An answer to a question that was not asked.
@@ -137,9 +139,12 @@ async fn a_client_that_cannot_ask_must_say_that_the_user_agreed() {
 async fn one_node_asks_and_another_is_answered() {
     // OPS-5
     let url = testkit::postgres::database().await.unwrap();
-    let (one, other) = (home_with_auth(), home_with_auth());
-    let (one, other) = (one.with("ADJUTANT_DATABASE__URL", &url), other.with("ADJUTANT_DATABASE__URL", &url));
-    let (first, second) = (one.serve(), other.serve());
+    let one = home_with_auth();
+    let other = home_with_auth();
+    let one = one.with("ADJUTANT_DATABASE__URL", &url);
+    let other = other.with("ADJUTANT_DATABASE__URL", &url);
+    let first = one.serve();
+    let second = other.serve();
     let alice = token(&one, ALICE, &[]);
     let client = Client::modern(&first, Some(&alice));
     let arguments = json!({"task_id": client.add("milk").await});

@@ -96,8 +96,10 @@ async fn the_user_is_the_tokens_whatever_the_arguments_say() {
     for method in [Method::POST, Method::GET, Method::DELETE] {
         assert_eq!(Client::modern(&server, None).request(method).send().await.unwrap().status(), 401);
     }
-    let (alice, bob) = (token(&home, ALICE, &[]), token(&home, crate::BOB, &[]));
-    let (alice, bob) = (Client::modern(&server, Some(&alice)), Client::modern(&server, Some(&bob)));
+    let alice = token(&home, ALICE, &[]);
+    let bob = token(&home, crate::BOB, &[]);
+    let alice = Client::modern(&server, Some(&alice));
+    let bob = Client::modern(&server, Some(&bob));
     let secret = alice.add("alice's secret").await;
     let tried = bob.call("add_task", json!({"title": "for alice", "user_id": ALICE})).await;
     assert_eq!(tried["isError"], false, "user_id is ignored: {tried}");

@@ -11,7 +11,8 @@ async fn a_session_is_its_users_alone() {
     // AGENT-3, OPS-3
     let home = home_with_auth();
     let server = home.serve();
-    let (alice, bob) = (token(&home, ALICE, &[]), token(&home, BOB, &[]));
+    let alice = token(&home, ALICE, &[]);
+    let bob = token(&home, BOB, &[]);
     let mine = Client::legacy(&server, Some(&alice)).await;
     mine.add("alice's secret").await;
     let stolen = Client { session: mine.session.clone(), ..Client::modern(&server, Some(&bob)) };

@@ -21,7 +21,8 @@ struct Program {
 impl Program {
     fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, input, output }
     }
 

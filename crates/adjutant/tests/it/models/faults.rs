@@ -93,7 +93,8 @@ async fn recovers(stage: &Stage, fault: &Fault, expected: &Expected, what: &str)
 
 /// The fault comes every time: three turns, by each of the doors.
 async fn falls_back(stage: &Stage, fault: &Fault, expected: &Expected, what: &str) {
-    let (before, had) = (stage.count(), stage.titles().await.len());
+    let before = stage.count();
+    let had = stage.titles().await.len();
     stage.llm.always(Reply::fault(fault.clone()));
     let turn = within_limit(what, stage.say("add call the plumber")).await;
     turn.assert_fell_back();

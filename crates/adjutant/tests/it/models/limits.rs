@@ -36,7 +36,8 @@ async fn what_would_take_too_long_is_not_waited_for() {
     let day = RetryAfter::Date(Duration::from_secs(86_400));
     for after in [hour, day, RetryAfter::Seconds(u64::MAX / 3 * 2), RetryAfter::Seconds(u64::MAX)] {
         stage.llm.script([Reply::fault(Fault::RateLimited(after.clone()))]);
-        let (before, started) = (stage.count(), Instant::now());
+        let before = stage.count();
+        let started = Instant::now();
         stage.say("add buy milk").await.assert_fell_back();
         assert!(started.elapsed() < Duration::from_secs(5), "{after:?}");
         assert_eq!(stage.count(), before + 1, "{after:?}");

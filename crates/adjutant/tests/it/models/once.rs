@@ -51,7 +51,8 @@ async fn a_fault_after_a_tool_is_tried_again_without_the_tool() {
 #[tokio::test]
 async fn another_model_goes_on_where_the_first_one_stopped() {
     for kind in [Kind::OpenAi, Kind::Gemini] {
-        let (first, second) = (Llm::start().await, Llm::start().await);
+        let first = Llm::start().await;
+        let second = Llm::start().await;
         let config = format!("[model]\n{}fallback = [\"anthropic\", \"offline\"]\n", kind.configured(&first.url()));
         let home = home_with_keys().configured(&config);
         let home = home.with("ANTHROPIC_API_KEY", KEY).with("ANTHROPIC_BASE_URL", &second.url());

@@ -104,7 +104,8 @@ fn files(dir: &Path) {
 
 #[tokio::test]
 async fn a_key_is_not_sent_to_the_model_that_takes_its_place() {
-    let (first, second) = (Llm::start().await, Llm::start().await);
+    let first = Llm::start().await;
+    let second = Llm::start().await;
     let config = format!("[model]\n{}fallback = [\"anthropic\"]\n", Kind::Azure.configured(&first.url()));
     let home = home_with_keys().configured(&config);
     let home = home.with("ANTHROPIC_API_KEY", "another-key-04").with("ANTHROPIC_BASE_URL", &second.url());

@@ -26,7 +26,8 @@ async fn a_model_cannot_choose_whose_tasks_they_are() {
     let llm = Llm::start().await;
     let config = format!("[auth]\njwt_secret = \"env:TEST_SECRET\"\n[model]\n{}", Kind::OpenAi.configured(&llm.url()));
     let home = home_with_keys().with("TEST_SECRET", SECRET).configured(&config);
-    let (alice, bob) = (token(&home, ALICE, &[]), token(&home, BOB, &[]));
+    let alice = token(&home, ALICE, &[]);
+    let bob = token(&home, BOB, &[]);
     let server = home.serve();
     llm.decide(meddling);
     let turns = (0..16).map(|n| {
@@ -69,7 +70,8 @@ async fn an_id_of_anothers_task_is_no_use() {
     let llm = Llm::start().await;
     let config = format!("[auth]\njwt_secret = \"env:TEST_SECRET\"\n[model]\n{}", Kind::Gemini.configured(&llm.url()));
     let home = home_with_keys().with("TEST_SECRET", SECRET).configured(&config);
-    let (alice, bob) = (token(&home, ALICE, &[]), token(&home, BOB, &[]));
+    let alice = token(&home, ALICE, &[]);
+    let bob = token(&home, BOB, &[]);
     let server = home.serve();
     let (_, _, made) = post_as(&server, &alice, "/api/tasks", &json!({"title": "alice's secret"})).await;
     let id = find_uuid(&made).unwrap().to_owned();

@@ -117,7 +117,8 @@ async fn it_can_be_run_at_once() {
     );
     // Sent twice by one key it runs once.
     let run = || server.request(Method::POST, &path(&schedule, "/run")).header("Idempotency-Key", "run-1").send();
-    let (first, second) = (run().await.unwrap(), run().await.unwrap());
+    let first = run().await.unwrap();
+    let second = run().await.unwrap();
     assert_eq!((first.status().as_u16(), second.status().as_u16()), (202, 202));
     assert_eq!(first.json::<Value>().await.unwrap()["id"], second.json::<Value>().await.unwrap()["id"]);
     assert_eq!(get(&server, &path(&schedule, "/executions")).await["count"], 2);

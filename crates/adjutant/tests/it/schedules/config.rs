@@ -63,11 +63,51 @@ fn mistakes_are_named_with_their_lines() {
         "did you mean cron_expression?",
         "config.toml:8: schedules[b].cron_expression",
         "config.toml:17: schedules[C].overlap",
-        "config.toml:19: schedules[C].name is taken by another schedule",
+        "config.toml:19: schedules[C].name is taken by the schedule at",
+        "config.toml:3: schedules[a].agent_id must be an agent: there is none called 'cat'",
         "schedules stand in the file, as [[schedules]]",
     ] {
         assert!(check.out().contains(line), "{line}\n{}", check.out());
     }
+}
+
+#[tokio::test]
+async fn the_agent_of_each_is_known() {
+    // SCHED-2
+    let misspelt = TIDY.replace("\"cat\"", "\"cta\"");
+    let wrong = "schedules[tidy].agent_id must be an agent: there is none called 'cta'; did you mean cat?";
+    let home = home().configured(&format!("{AGENTS}{misspelt}"));
+    let check = home.run(&["config", "check"]);
+    assert_eq!(check.code(), 2);
+    let line = AGENTS.lines().count() + 3;
+    assert_eq!(check.out().lines().count(), 1, "{}", check.out());
+    assert!(check.out().contains(&format!("config.toml:{line}: {wrong}")), "{}", check.out());
+    let serve = home.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(serve.code(), 2);
+    assert!(serve.err().contains(&format!("config.toml:{line}: {wrong}")), "{}", serve.err());
+    assert!(home.run(&["doctor"]).out().contains(wrong));
+    home.run(&["tasks", "list"]).ok();
+
+    // An agent that is registered is known, with and without a server.
+    home.run(&["agents", "add", "--id", "cta", "--executable", "cat"]).ok();
+    home.run(&["config", "check"]).ok();
+    let server = home.serve();
+    home.run(&["config", "check"]).ok();
+    let list = until(&server, "/api/schedules", "there", |body| body["count"] == 1).await;
+    assert_eq!(list["schedules"][0]["agent_id"], "cta");
+
+    // At a reload nothing changes; an agent that leaves the file is not known any more.
+    let without = AGENTS.replace("\"cat\"", "\"dog\"");
+    home.write_config(&format!("{without}{TIDY}"));
+    server.signal(Signal::SIGHUP);
+    server.logged("configuration_rejected").await;
+    let said = "schedules[tidy].agent_id must be an agent: there is none called 'cat'; did you mean cta?";
+    assert!(server.raw_log().contains(said), "{}", server.raw_log());
+    assert_eq!(get(&server, "/api/schedules").await["schedules"][0]["agent_id"], "cta");
+    assert_eq!(get(&server, "/api/agents/cat").await["id"], "cat");
+    home.write_config(&format!("{AGENTS}{}", TIDY.replace("\"cat\"", "\"assistant\"")));
+    server.signal(Signal::SIGHUP);
+    until(&server, "/api/schedules", "changed", |body| body["schedules"][0]["agent_id"] == "assistant").await;
 }
 
 #[test]

@@ -117,7 +117,8 @@ async fn the_assistant_acts_for_whoever_asks() {
     // AGENT-3, OPS-6
     let home = home().with("TEST_SECRET", SECRET).configured("[auth]\njwt_secret = \"env:TEST_SECRET\"\n");
     let server = home.serve();
-    let (alice, bob) = (token(&home, ALICE, &[]), token(&home, BOB, &[]));
+    let alice = token(&home, ALICE, &[]);
+    let bob = token(&home, BOB, &[]);
     let run = async |token: &str, body: Value| -> Value {
         let request = server.request(Method::POST, "/api/agents/assistant/executions").bearer_auth(token);
         request.json(&body).send().await.unwrap().json().await.unwrap()

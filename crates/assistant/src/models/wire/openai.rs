@@ -83,7 +83,9 @@ pub(super) fn tools(tools: &[Tool<'_>]) -> serde_json::Result<Box<RawValue>> {
         strict: bool,
     }
     let offers = tools.iter().map(|tool| {
-        let (name, description, parameters) = (tool.name, tool.description, &tool.schema);
+        let name = tool.name;
+        let description = tool.description;
+        let parameters = &tool.schema;
         Offer { r#type: "function", function: Function { name, description, parameters, strict: false } }
     });
     to_raw_value(&offers.collect::<Vec<_>>())
@@ -116,7 +118,8 @@ impl<'a> Body<'a> {
 }
 
 fn add_round<'a>(messages: &mut Vec<Message<'a>>, round: &'a Round<'a>) {
-    let (mut content, mut reasoning) = (Cow::Borrowed(""), Cow::Borrowed(""));
+    let mut content = Cow::Borrowed("");
+    let mut reasoning = Cow::Borrowed("");
     let mut tool_calls = Vec::with_capacity(round.answers.len());
     let mut answers = round.answers.iter();
     for part in &*round.parts {

@@ -207,7 +207,8 @@ fn addresses_are_completed_and_keys_do_not_show() {
         (Provider::Gemini, Some("http://h/v1"), "http://h/v1/models/m-1:streamGenerateContent?alt=sse"),
     ];
     for (provider, base, url) in cases {
-        let (wire, choice) = (Wire::of(provider).unwrap(), choice(provider, base));
+        let wire = Wire::of(provider).unwrap();
+        let choice = choice(provider, base);
         assert_eq!(wire.url(&choice).unwrap().as_str(), url);
         let headers = wire.headers(&choice).unwrap();
         assert_eq!(headers["x-team"], "blue");

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::check::{is_header, is_reference, is_taken, is_token, url};
 use super::{Auth, AuthType, Capabilities, Endpoint, Method, Provider, Rate, Skill, Transport};
+use crate::agent::Agent;
 use crate::invalid::Checks;
 use crate::{Invalid, UserId};
 
@@ -95,27 +96,19 @@ pub struct SkillDraft {
     pub examples: Vec<String>,
 }
 
-/// What of the agent an endpoint must not contradict.
-#[derive(Clone, Copy, Debug)]
-pub struct Of<'a> {
-    pub id: &'a str,
-    pub max_input_size: u64,
-    pub max_output_size: u64,
-    /// How many may run at once.
-    pub places: u32,
-}
-
 impl EndpointDraft {
-    /// The endpoint, or everything that is wrong with it.
-    pub fn check(self, of: Of<'_>) -> Result<Endpoint, Invalid> {
+    /// Returns the endpoint of `agent`, or everything that is wrong with it. It must not contradict the agent.
+    pub fn check(self, agent: &Agent) -> Result<Endpoint, Invalid> {
         let mut checks = Checks::default();
-        let endpoint = self.make(of, &mut checks);
+        let endpoint = self.make(agent, &mut checks);
         checks.finish(Some(endpoint))
     }
 
-    fn make(self, of: Of<'_>, checks: &mut Checks) -> Endpoint {
-        let path = format!("/agents/{}/v1", of.id);
-        for (field, given, is) in [("agent_id", self.agent_id, of.id.to_owned()), ("base_path", self.base_path, path)] {
+    fn make(self, agent: &Agent, checks: &mut Checks) -> Endpoint {
+        let path = format!("/agents/{}/v1", agent.id);
+        for (field, given, is) in
+            [("agent_id", self.agent_id, agent.id.to_owned()), ("base_path", self.base_path, path)]
+        {
             if given.is_some_and(|given| given != is) {
                 checks.fail(field, "same", format!("is always {is}: write that, or leave it out"));
             }
@@ -165,7 +158,7 @@ impl EndpointDraft {
             transports,
             auth: self.auth.map(|auth| auth.make(checks)),
             rate: self.rate.and_then(|rate| rate.make(checks)),
-            capabilities: capabilities.make(of, checks),
+            capabilities: capabilities.make(agent, checks),
             skills,
             version: self.version,
             provider: self.provider,
@@ -232,22 +225,22 @@ impl RateDraft {
 }
 
 impl CapabilitiesDraft {
-    fn make(self, of: Of<'_>, checks: &mut Checks) -> Capabilities {
+    fn make(self, agent: &Agent, checks: &mut Checks) -> Capabilities {
         if self.supported_methods.as_ref().is_some_and(Vec::is_empty) {
             let message = "must name at least one; enabled = false offers none";
             checks.fail("capabilities.supported_methods", "items", message);
         }
-        if self.max_input_size.is_some_and(|size| size == 0 || size > of.max_input_size) {
-            let message = format!("must be between 1 and {}, the agent's own max_input_size", of.max_input_size);
+        if self.max_input_size.is_some_and(|size| size == 0 || size > agent.max_input_size) {
+            let message = format!("must be between 1 and {}, the agent's own max_input_size", agent.max_input_size);
             checks.fail("capabilities.max_input_size", "range", message);
         }
         // What cannot be set here may be said, as long as it is true.
-        if self.max_output_size.is_some_and(|size| size != of.max_output_size) {
-            let message = format!("is the agent's own, {}: set max_output_size of the agent", of.max_output_size);
+        if self.max_output_size.is_some_and(|size| size != agent.max_output_size) {
+            let message = format!("is the agent's own, {}: set max_output_size of the agent", agent.max_output_size);
             checks.fail("capabilities.max_output_size", "same", message);
         }
-        if self.concurrent_execution.is_some_and(|concurrent| concurrent != (of.places > 1)) {
-            let message = format!("follows from the agent, of which {} may run at once", of.places);
+        if self.concurrent_execution.is_some_and(|concurrent| concurrent != (agent.places() > 1)) {
+            let message = format!("follows from the agent, of which {} may run at once", agent.places());
             checks.fail("capabilities.concurrent_execution", "same", message);
         }
         let mut types = |field: &str, given: Option<Vec<String>>| {
@@ -307,5 +300,5 @@ fn is_media_type(text: &str) -> bool {
 }
 
 fn text(checks: &mut Checks, field: &str, value: &str, min: usize, max: usize) {
-    super::super::draft::text(checks, field, value, min, max);
+    super::super::rules::text(checks, field, value, min, max);
 }

@@ -13,7 +13,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use draft::{EndpointDraft, Of};
+pub use draft::EndpointDraft;
 
 use super::Agent;
 use crate::{UserId, words};

@@ -122,7 +122,9 @@ fn reminders_move_along() {
         assert_eq!(carried, Reminder { fired_count: 0, status: reminder::Status::Scheduled, ..same });
         Some(carried.remind_at.to_string())
     };
-    let (open, fired, dropped) = (reminder::Status::Scheduled, reminder::Status::Done, reminder::Status::Dropped);
+    let open = reminder::Status::Scheduled;
+    let fired = reminder::Status::Done;
+    let dropped = reminder::Status::Dropped;
     // The clocks go forward in the night: nine in the morning stays nine.
     assert_eq!(carried("2026-03-28T10:00", "2026-03-28T08:00:00Z", fired).as_deref(), Some("2026-03-29T07:00:00Z"));
     assert_eq!(carried("2026-03-28", "2026-03-28T18:00:00Z", open).as_deref(), Some("2026-03-29T17:00:00Z"));

@@ -80,7 +80,9 @@ pub(super) struct Envelope {
 impl Envelope {
     /// Before anything is known of the request.
     pub(super) fn begin(app: &App, agent: &str) -> Self {
-        let (app, agent, version) = (app.clone(), agent.to_owned(), VERSION.to_owned());
+        let app = app.clone();
+        let agent = agent.to_owned();
+        let version = VERSION.to_owned();
         Self { app, agent, version, id: None, context: Context::default(), method: None }
     }
 
@@ -168,7 +170,8 @@ impl Envelope {
     }
 
     fn make(&self, kind: &str, key: &str, content: Value) -> Value {
-        let (clock, mut payload) = (self.app.clock(), Map::new());
+        let clock = self.app.clock();
+        let mut payload = Map::new();
         if let Some(method) = &self.method {
             payload.insert("method".to_owned(), json!(method));
         }

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use model::agent::ASSISTANT;
 use model::conversation;
 use serde_json::{Value, json};
-use store::executions::{Kind as What, New, Whose};
+use store::executions::{Kind as What, Whose};
 use supervisor::{Draft, Origin, Refused, Told};
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use crate::a2a::admission::{Offered, made_of};
 use crate::a2a::caller::Caller;
 use crate::a2a::{faults, terms};
 use crate::api;
-use crate::chat::sse;
+use crate::event_stream;
 
 /// How often a quiet stream shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -58,29 +58,10 @@ pub(super) async fn begin(
     let mut origin = Origin::default();
     origin.context.insert("a2a".to_owned(), json!({"message_id": envelope.id, "from": envelope.context.from}));
     let supervisor = app.supervisor();
-    let new = supervisor.prepare_with(&caller.entry, &caller.user, draft, origin).map_err(from_refused)?;
-    let id = new.execution.id;
-    // Whoever asked may go away meanwhile: what was taken is begun all the same.
-    let all = app.clone();
-    let put = app.tasks().spawn(async move { put(&all, new).await }).await;
-    put.map_err(|error| from_store(store::Error::Database(error.to_string())))?.map_err(from_store)?;
-    Ok(id)
-}
-
-async fn put(app: &App, new: New) -> store::Result<()> {
-    let (supervisor, agent) = (app.supervisor(), new.execution.agent_id.clone());
-    let spooled = new.spool.is_some().then(|| new.clone());
-    let worker = supervisor.clone();
-    let written = app.store().write(move |conn| Box::pin(async move { worker.submit(conn, &new).await }));
-    match written.await {
-        Ok(taken) if taken.is_empty() => supervisor.wake(&agent),
-        Ok(taken) => supervisor.begin_all(taken),
-        Err(error) => {
-            spooled.iter().for_each(|new| supervisor.forget(new));
-            return Err(error);
-        }
-    }
-    Ok(())
+    let submission = supervisor.prepare_with(&caller.entry, &caller.user, draft, origin).map_err(from_refused)?;
+    let supervisor = supervisor.clone();
+    let queued = app.store().transaction(async move |tx| supervisor.enqueue(tx, submission).await);
+    queued.await.map_err(from_store)
 }
 
 /// Callers name conversations as they like; ours have ids.
@@ -132,11 +113,11 @@ pub(super) fn follow(app: App, caller: Caller, id: Uuid, envelope: Envelope) -> 
             () = stopping.cancelled() => None,
         }
     });
-    sse::respond(Body::from_stream(stream.map(Ok::<_, Infallible>)))
+    event_stream::respond(Body::from_stream(stream.map(Ok::<_, Infallible>)))
 }
 
 fn block(envelope: &Value) -> String {
-    format!("data: {envelope}\n\n")
+    event_stream::encode(None, "", &envelope.to_string())
 }
 
 fn event(told: Told) -> Value {

@@ -31,7 +31,8 @@ pub(super) struct Known {
 
 /// What is known when a run begins.
 pub(super) async fn recall(app: &App, run: &Run) -> store::Result<Known> {
-    let (owner, agent) = (run.owner, run.agent.id.as_str());
+    let owner = run.owner;
+    let agent = run.agent.id.as_str();
     let mut reader = app.store().reader().await?;
     let of = match store::a2a::run(&mut reader, owner, agent, run.id).await {
         Ok(run) => run.task,
@@ -57,17 +58,16 @@ pub(super) async fn keep(
     if context == known.context && asking == known.task {
         return Ok(());
     }
-    let (agent, now) = (agent.to_owned(), app.clock().now());
-    let job = app.store().write(move |conn| {
-        Box::pin(async move {
-            let mut link = contexts::enter(conn, owner, &agent, &of.context_id, now).await?.link;
-            let mut kept = read(&link);
-            kept.context = context.clone().or(kept.context);
-            kept.tasks.remove(&of.id.to_string());
-            kept.tasks.extend(asking.map(|task| (of.id.to_string(), task)));
-            link.remote_context = serde_json::to_string(&kept).ok();
-            contexts::link(conn, owner, &agent, &of.context_id, &link).await.map(drop)
-        })
+    let agent = agent.to_owned();
+    let now = app.clock().now();
+    let job = app.store().transaction(async move |tx| {
+        let mut link = contexts::enter(tx, owner, &agent, &of.context_id, now).await?.link;
+        let mut kept = read(&link);
+        kept.context = context.clone().or(kept.context);
+        kept.tasks.remove(&of.id.to_string());
+        kept.tasks.extend(asking.map(|task| (of.id.to_string(), task)));
+        link.remote_context = serde_json::to_string(&kept).ok();
+        contexts::link(tx, owner, &agent, &of.context_id, &link).await.map(drop)
     });
     job.await
 }

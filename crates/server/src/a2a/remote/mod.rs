@@ -16,6 +16,7 @@ use ::a2a::types::{
     SendMessageResponse, StreamResponse, SubscribeToTaskRequest,
 };
 use axum::http::HeaderName;
+use background::backoff::{Backoff, Doubling};
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use model::agent::endpoint::AuthType;
@@ -39,7 +40,7 @@ const LAST_WORD: Duration = Duration::from_secs(5);
 /// How long an agent may be out of reach while it has a task of ours.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long until it is asked again, at first and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+const DELAYS: Doubling = Doubling::new(Duration::from_millis(250), Duration::from_secs(5));
 
 /// The runner of all agents elsewhere. Holds no more than a weak handle: the application holds it.
 pub(crate) struct Elsewhere {
@@ -253,26 +254,26 @@ async fn withdraw(client: &Client, teller: &Teller<'_>, why: Stop) -> Ended {
 /// How well the agent can be reached.
 struct Reach {
     since: Instant,
-    pause: Duration,
+    backoff: Backoff,
     /// Whether something may have been missed.
     was_lost: bool,
 }
 
 impl Default for Reach {
     fn default() -> Self {
-        Self { since: Instant::now(), pause: PAUSES.0, was_lost: false }
+        Self { since: Instant::now(), backoff: DELAYS.start(), was_lost: false }
     }
 }
 
 impl Reach {
     fn heard(&mut self) {
-        (self.since, self.pause) = (Instant::now(), PAUSES.0);
+        self.since = Instant::now();
+        self.backoff.reset();
     }
 
     /// Waits a little longer every time.
     async fn wait(&mut self) {
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(PAUSES.1);
+        tokio::time::sleep(self.backoff.next_delay()).await;
     }
 }
 
@@ -309,10 +310,12 @@ async fn look(
     }
     match get(client, id).await {
         Ok(task) => {
-            let pause = reach.pause;
+            let backoff = reach.backoff;
             reach.heard();
-            // Who works in peace is not asked more and more often.
-            reach.pause = if lost { PAUSES.0 } else { pause };
+            // An agent that works without interruption is not asked more often.
+            if !lost {
+                reach.backoff = backoff;
+            }
             Ok(teller.hear_task(task).await.map_or(Looked::Works, |ended| Looked::Ended(Box::new(ended))))
         }
         Err(error) if !error.is_transient() || reach.since.elapsed() >= PATIENCE => Err(failed(&error)),

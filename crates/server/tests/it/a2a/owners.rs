@@ -23,7 +23,8 @@ fn client(bench: &Bench, agent: &str, user: &str) -> Client {
 async fn nobody_reaches_the_tasks_of_others() {
     // A2A-3; not even an administrator
     let (bench, go) = started(settings()).await;
-    let (alice, bob) = (client(&bench, AGENT, "a"), client(&bench, AGENT, "b"));
+    let alice = client(&bench, AGENT, "a");
+    let bob = client(&bench, AGENT, "b");
     let mut message = order(json!({"do": ["wait", {"print": "mine"}]}));
     message["contextId"] = json!("shared");
     let working = alice.begin(message).await;
@@ -55,7 +56,8 @@ async fn nobody_reaches_the_tasks_of_others() {
 async fn a_task_belongs_to_its_agent() {
     // A2A-3
     let (bench, _) = started(settings()).await;
-    let (speaker, assistant) = (client(&bench, AGENT, "a"), client(&bench, "assistant", "a"));
+    let speaker = client(&bench, AGENT, "a");
+    let assistant = client(&bench, "assistant", "a");
     let task = speaker.send(order(json!({"outcome": "asks"}))).await;
     for method in ["GetTask", "CancelTask", "SubscribeToTask"] {
         assert_eq!(assistant.error(method, json!({"id": task["id"]})).await.0, -32001, "{method}");

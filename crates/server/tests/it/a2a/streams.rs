@@ -130,7 +130,8 @@ async fn all_who_subscribe_hear_the_same() {
     drop(gone);
     let piece = json!({"artifact": {"artifact_id": "a", "parts": [{"text": "x"}], "last": true}});
     client.send(to(&task, order(json!({"do": [{"status": [{"text": "on it"}]}, piece]})))).await;
-    let (one, other) = (one.rest().await, other.rest().await);
+    let one = one.rest().await;
+    let other = other.rest().await;
     assert_eq!(one, other);
     assert!(one.len() >= 3, "{one:?}");
     assert_eq!((state_in(&one[0]), state_in(one.last().unwrap())), (Some("WORKING"), Some("COMPLETED")));

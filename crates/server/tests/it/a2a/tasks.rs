@@ -286,7 +286,8 @@ async fn tasks_are_listed() {
     let mut whole = client.get(&asking["id"]).await;
     whole.as_object_mut().unwrap().remove("artifacts");
     assert_eq!(*asking, whole, "the same as alone, without its artifacts");
-    let (mut paged, mut token) = (Vec::new(), String::new());
+    let mut paged = Vec::new();
+    let mut token = String::new();
     loop {
         let (page, answer) = list(json!({"pageSize": 2, "pageToken": token})).await;
         assert_eq!((page.len(), &answer["totalSize"], &answer["pageSize"]), (2, &json!(6), &json!(2)));

@@ -29,7 +29,8 @@ async fn every_kind_of_proof_admits_to_its_agent_alone() {
     // A2A-2
     let dir = tempfile::tempdir().unwrap();
     let bench = all_kinds(dir.path()).await;
-    let (alice, bob) = (format!("Bearer {}", jwt(ALICE, "")), format!("Bearer {}", jwt(BOB, "")));
+    let alice = format!("Bearer {}", jwt(ALICE, ""));
+    let bob = format!("Bearer {}", jwt(BOB, ""));
     let proofs = [
         ("authorization", "Bearer codex-token"),
         ("x-api-key", "shop-key"),
@@ -47,7 +48,8 @@ async fn every_kind_of_proof_admits_to_its_agent_alone() {
         "users" => proof == 5,
         _ => proof == 6,
     };
-    let (mut first, mut failures) = (None, 0);
+    let mut first = None;
+    let mut failures = 0;
     for agent in ["bearer", "key", "lab", "maybe", "users", "usual"] {
         for (at, (header, value)) in proofs.iter().enumerate() {
             let answer = extended(&bench, agent).header(*header, *value).send().await.unwrap();
@@ -91,7 +93,8 @@ async fn a_token_stands_for_its_user_who_needs_no_other_leave() {
     assert_eq!(whoami(post(&bench, "users", &ask).bearer_auth(jwt(ALICE, ""))).await, ALICE);
     assert_eq!(whoami(post(&bench, "maybe", &ask).header("X-API-Key", "maybe-key")).await, BOB);
     // All without proof are one user, of each agent another.
-    let (maybe, open) = (whoami(post(&bench, "maybe", &ask)).await, whoami(post(&bench, "open", &ask)).await);
+    let maybe = whoami(post(&bench, "maybe", &ask)).await;
+    let open = whoami(post(&bench, "open", &ask)).await;
     assert_ne!(maybe, open);
     assert_eq!(whoami(post(&bench, "open", &ask).bearer_auth("whatever")).await, open);
     // What was run by a token is its user's, and not for others to see.

@@ -133,7 +133,8 @@ async fn tasks_are_their_callers_alone() {
     // A2A-2
     let agents = vec![echo("one", json!({"allow": ["*"]})), echo("two", json!({"allow": ["*"]}))];
     let bench = bench(with_tokens(), agents).await;
-    let (alice, bob) = (jwt(ALICE, ""), jwt(BOB, "adjutant:admin"));
+    let alice = jwt(ALICE, "");
+    let bob = jwt(BOB, "adjutant:admin");
     for way in EVERY {
         let hers = sent(&client(&bench, "one", way, Some(&alice)).await, "mine").await;
         for (agent, token) in [("one", &bob), ("two", &alice)] {

@@ -32,7 +32,8 @@ fn has(bytes: &[u8], text: &str) -> bool {
 #[tokio::test]
 async fn secrets_are_nowhere_to_be_read() {
     // A2A-1: not in the database, not in answers; and are shown to the receiver all the same, also after a restart
-    let (home, receiver) = (Home::new(), Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
     let node = home.start().await;
     let mut push = receiver.push("a");
     push["url"] = json!(format!("{}?key=s3cr3t-in-the-query", receiver.url("a")));
@@ -128,7 +129,8 @@ async fn they_are_set_got_listed_and_deleted() {
     assert!(more["error"]["message"].as_str().unwrap().contains("has 20"), "{more}");
     let again = node.v10(SET, json!({"taskId": task, "id": "7", "url": "https://hooks.example/y"})).await;
     assert_eq!(again["result"]["url"], "https://hooks.example/y", "{again}");
-    let (mut ids, mut token) = (Vec::new(), Value::Null);
+    let mut ids = Vec::new();
+    let mut token = Value::Null;
     loop {
         let page = node.v10(LIST, json!({"taskId": task, "pageSize": 7, "pageToken": token})).await;
         let configs = page["result"]["configs"].as_array().unwrap_or_else(|| panic!("{page}")).clone();

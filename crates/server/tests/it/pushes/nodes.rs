@@ -11,7 +11,8 @@ use super::{Home, Node, Receiver, a_while, private, until};
 #[tokio::test]
 async fn another_goes_on_where_one_has_stopped() {
     // A2A-1: with what was under way, and with what happens later
-    let (home, receiver) = (Home::new(), Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
     let node = home.start().await;
     receiver.answer(503);
     let task = node.send("ask slowly", None, Some(receiver.push("a"))).await;
@@ -42,7 +43,8 @@ async fn two_nodes_tell_each_once() {
     // A2A-1
     let secret = "correct-horse-battery-staple-0123456789";
     let url = testkit::postgres::database().await.unwrap();
-    let (location, receiver) = (Location::Postgres(url), Receiver::start().await);
+    let location = Location::Postgres(url);
+    let receiver = Receiver::start().await;
     let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let auth = Auth { secret: Some(secret.into()), jwks_url: None, issuer: None, audience: None };
     let settings = || Settings { auth: Some(auth.clone()), ..private() };
@@ -85,8 +87,10 @@ async fn two_nodes_tell_each_once() {
 async fn a_node_without_the_key_leaves_it_to_the_one_that_has_it() {
     // A2A-1: without a secret that both know, each has a key of its own
     let url = testkit::postgres::database().await.unwrap();
-    let (location, receiver) = (Location::Postgres(url), Receiver::start().await);
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let location = Location::Postgres(url);
+    let receiver = Receiver::start().await;
+    let here = tempfile::tempdir().unwrap();
+    let there = tempfile::tempdir().unwrap();
     let node = Node::start(&location, here.path(), private()).await;
     let other = Node::start(&location, there.path(), private()).await;
     node.send("go", None, Some(receiver.push("a"))).await;

@@ -7,7 +7,8 @@ use super::{CREDENTIALS, Home, Receiver, TOKEN, a_while, kept, until};
 #[tokio::test]
 async fn each_is_told_in_order_in_the_words_of_its_version() {
     // A2A-1
-    let (home, receiver) = (Home::new(), Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
     let node = home.start().await;
     let task = node.send("two, slowly", None, Some(receiver.push("new"))).await;
     until("it is at work", async || receiver.told("new") == ["statusUpdate WORKING"]).await;
@@ -42,7 +43,8 @@ async fn each_is_told_in_order_in_the_words_of_its_version() {
 #[tokio::test]
 async fn a_question_is_told_and_what_comes_of_its_answer() {
     // A2A-1
-    let (home, receiver) = (Home::new(), Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
     let node = home.start().await;
     let task = node.send("ask slowly", None, Some(receiver.push("a"))).await;
     until("it is at work", async || receiver.told("a").len() == 1).await;
@@ -70,7 +72,8 @@ async fn a_question_is_told_and_what_comes_of_its_answer() {
 #[tokio::test]
 async fn a_question_that_is_withdrawn_is_told() {
     // A2A-1
-    let (home, receiver) = (Home::new(), Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
     let node = home.start().await;
     let task = node.send("ask", None, Some(receiver.push("a"))).await;
     until("it asks", async || receiver.told("a").last().is_some_and(|last| last.ends_with("INPUT_REQUIRED"))).await;
@@ -82,7 +85,8 @@ async fn a_question_that_is_withdrawn_is_told() {
 #[tokio::test]
 async fn what_happens_meanwhile_is_told_together() {
     // A2A-1: while one does not answer, nothing is lost and nothing comes out of order
-    let (home, receiver) = (Home::new(), Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
     let node = home.start().await;
     receiver.answer(503);
     let task = node.send("ask slowly", None, Some(receiver.push("a"))).await;
@@ -103,7 +107,8 @@ async fn what_happens_meanwhile_is_told_together() {
 #[tokio::test]
 async fn one_that_is_gone_is_told_nothing_more() {
     // A2A-1
-    let (home, receiver) = (Home::new(), Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
     let node = home.start().await;
     receiver.answer(410);
     let task = node.send("slowly", None, Some(receiver.push("a"))).await;
@@ -125,7 +130,9 @@ async fn one_that_is_gone_is_told_nothing_more() {
 #[tokio::test]
 async fn one_that_is_deleted_is_told_nothing_more() {
     // A2A-1
-    let (home, receiver, other) = (Home::new(), Receiver::start().await, Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
+    let other = Receiver::start().await;
     let node = home.start().await;
     receiver.answer(503);
     let task = node.send("slowly", None, Some(receiver.push("a"))).await;
@@ -146,7 +153,9 @@ async fn one_that_is_deleted_is_told_nothing_more() {
 #[tokio::test]
 async fn a_dead_host_holds_up_nobody() {
     // A2A-1
-    let (home, receiver, dead) = (Home::new(), Receiver::start().await, Receiver::start().await);
+    let home = Home::new();
+    let receiver = Receiver::start().await;
+    let dead = Receiver::start().await;
     let node = home.start().await;
     dead.answer(500);
     for n in 0..30 {

@@ -8,12 +8,12 @@ use rusqlite::Connection;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::*;
-use crate::conn::{Inner, args};
+use crate::conn::{Conn, Inner, args};
 
 /// A writer whose disk does what the test says.
 struct Bench {
     dir: tempfile::TempDir,
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<QueuedJob>,
     /// Until it is started.
     writer: Option<Writer>,
     failing: Arc<AtomicBool>,
@@ -29,15 +29,16 @@ impl Bench {
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.execute_batch("CREATE TABLE said (text TEXT)").unwrap();
         let (jobs, queue) = mpsc::channel(8);
-        let ((asking, asked), (disk, says)) = (channel(), channel());
+        let (asking, asked) = channel();
+        let (disk, says) = channel();
         let says = Mutex::new(says);
         let flush = Arc::new(move || {
             asking.send(()).unwrap();
             says.lock().unwrap().recv().unwrap()
         });
         let failing = Arc::new(AtomicBool::new(false));
-        let conn = Conn::new(Inner::Sqlite(connection));
-        let writer = Writer::new(conn, queue, failing.clone(), Some(flush)).unwrap();
+        let tx = Transaction::new(Conn::new(Inner::Sqlite(connection)));
+        let writer = Writer::new(tx, queue, failing.clone(), Some(flush)).unwrap();
         Self { dir, jobs, writer: Some(writer), failing, asked, disk }
     }
 
@@ -48,17 +49,23 @@ impl Bench {
     }
 
     /// Tells when it was carried out, and then when it was answered.
-    fn say(&self, text: &'static str, once: Once) -> (Receiver<()>, oneshot::Receiver<Result<()>>) {
-        self.put("INSERT INTO said VALUES ($1)", text, once)
+    fn say(&self, text: &'static str, when: Acknowledge) -> (Receiver<()>, oneshot::Receiver<Result<()>>) {
+        self.put("INSERT INTO said VALUES ($1)", text, when)
     }
 
-    fn put(&self, sql: &'static str, text: &'static str, once: Once) -> (Receiver<()>, oneshot::Receiver<Result<()>>) {
-        let ((ran, has_run), (answer, answered)) = (channel(), oneshot::channel());
-        let job: Job = Box::new(move |conn| {
+    fn put(
+        &self,
+        sql: &'static str,
+        text: &'static str,
+        when: Acknowledge,
+    ) -> (Receiver<()>, oneshot::Receiver<Result<()>>) {
+        let (ran, has_run) = channel();
+        let (answer, answered) = oneshot::channel();
+        let job: QueuedJob = Box::new(move |conn| {
             Box::pin(async move {
                 let keep = conn.run((sql, args![text])).await.is_ok();
                 let _ = ran.send(());
-                Verdict { keep, once, answer: Box::new(|committed| answer.send(committed).unwrap()) }
+                Verdict { keep, when, answer: Box::new(|committed| answer.send(committed).unwrap()) }
             })
         });
         self.jobs.blocking_send(job).unwrap_or_else(|_| panic!("the writer has ended"));
@@ -84,10 +91,11 @@ fn broken() -> io::Result<()> {
 #[test]
 fn while_the_disk_is_busy_the_next_group_is_carried_out() {
     let mut bench = Bench::new();
-    let ((_, one), (_, two)) = (bench.say("one", Once::OnDisk), bench.say("two", Once::OnDisk));
+    let (_, one) = bench.say("one", Acknowledge::Synced);
+    let (_, two) = bench.say("two", Acknowledge::Synced);
     bench.start();
     bench.asked.recv().unwrap();
-    let (ran, mut three) = bench.say("three", Once::OnDisk);
+    let (ran, mut three) = bench.say("three", Acknowledge::Synced);
     ran.recv().unwrap();
     assert_eq!(bench.all(), ["one", "two"], "what is not committed cannot be read");
     assert!(matches!(three.try_recv(), Err(TryRecvError::Empty)));
@@ -103,10 +111,11 @@ fn while_the_disk_is_busy_the_next_group_is_carried_out() {
 #[test]
 fn what_the_disk_did_not_take_is_written_another_way_before_anything_else() {
     let mut bench = Bench::new();
-    let ((_, one), (_, two)) = (bench.say("one", Once::OnDisk), bench.say("two", Once::OnDisk));
+    let (_, one) = bench.say("one", Acknowledge::Synced);
+    let (_, two) = bench.say("two", Acknowledge::Synced);
     bench.start();
     bench.asked.recv().unwrap();
-    let (ran, three) = bench.say("three", Once::OnDisk);
+    let (ran, three) = bench.say("three", Acknowledge::Synced);
     ran.recv().unwrap();
     let before = std::fs::metadata(bench.log()).unwrap().len();
     bench.disk.send(broken()).unwrap();
@@ -115,7 +124,7 @@ fn what_the_disk_did_not_take_is_written_another_way_before_anything_else() {
     assert_eq!(bench.all(), ["one", "two"]);
     assert_eq!((before > 0, std::fs::metadata(bench.log()).unwrap().len()), (true, 0), "it stands in the file");
     assert!(!bench.failing.load(Ordering::Relaxed));
-    let (_, four) = bench.say("four", Once::OnDisk);
+    let (_, four) = bench.say("four", Acknowledge::Synced);
     bench.asked.recv().unwrap();
     bench.disk.send(Ok(())).unwrap();
     assert!(four.blocking_recv().unwrap().is_ok());
@@ -125,7 +134,8 @@ fn what_the_disk_did_not_take_is_written_another_way_before_anything_else() {
 #[test]
 fn nobody_is_answered_before_it_is_somewhere() {
     let mut bench = Bench::new();
-    let ((_, one), (_, mut two)) = (bench.say("one", Once::OnDisk), bench.say("two", Once::OnDisk));
+    let (_, one) = bench.say("one", Acknowledge::Synced);
+    let (_, mut two) = bench.say("two", Acknowledge::Synced);
     // The log cannot be written into the file while somebody reads from it.
     let reader = Connection::open(bench.dir.path().join("db")).unwrap();
     bench.start();
@@ -144,7 +154,7 @@ fn nobody_is_answered_before_it_is_somewhere() {
 fn nothing_of_one_who_waits_alone_is_lost_either() {
     let mut bench = Bench::new();
     bench.start();
-    let (_, one) = bench.say("one", Once::OnDisk);
+    let (_, one) = bench.say("one", Acknowledge::Synced);
     bench.asked.recv().unwrap();
     bench.disk.send(broken()).unwrap();
     assert!(one.blocking_recv().unwrap().is_ok());
@@ -154,7 +164,8 @@ fn nothing_of_one_who_waits_alone_is_lost_either() {
 #[test]
 fn only_who_must_waits_for_the_disk() {
     let mut bench = Bench::new();
-    let ((_, now), (_, mut then)) = (bench.say("now", Once::Committed), bench.say("then", Once::OnDisk));
+    let (_, now) = bench.say("now", Acknowledge::Committed);
+    let (_, mut then) = bench.say("then", Acknowledge::Synced);
     bench.start();
     assert!(now.blocking_recv().unwrap().is_ok());
     bench.asked.recv().unwrap();
@@ -162,7 +173,7 @@ fn only_who_must_waits_for_the_disk() {
     bench.disk.send(Ok(())).unwrap();
     assert!(then.blocking_recv().unwrap().is_ok());
     // What changes nothing has nothing to wait for: nobody asks the disk.
-    let (_, nothing) = bench.put("DELETE FROM said WHERE text = $1", "never said", Once::OnDisk);
+    let (_, nothing) = bench.put("DELETE FROM said WHERE text = $1", "never said", Acknowledge::Synced);
     assert!(nothing.blocking_recv().unwrap().is_ok());
     assert!(bench.asked.try_recv().is_err());
 }

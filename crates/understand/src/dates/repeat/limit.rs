@@ -6,8 +6,8 @@ use jiff::civil::Date;
 use super::{Frequency, Limit, Repeat, week};
 use crate::dates::names::Unit;
 use crate::dates::{Parts, Scan, calendar, expression, offset};
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
 use crate::reading::When;
 
 /// Takes what stands at `i` into the repetition; where it ends.
@@ -29,10 +29,7 @@ pub(crate) fn read(scan: &Scan, i: usize, parts: &mut Parts) -> Option<usize> {
 
 /// "except Sundays", "but not on weekends".
 fn except(scan: &Scan, i: usize, repeat: &mut Repeat) -> Option<usize> {
-    const EXCEPT: Phrases = phrases!(
-        "except for | except on | except | excluding | but not on | but not | but | apart from | other than | not on"
-    );
-    let len = scan.phrase(i, EXCEPT)?;
+    let len = scan.phrase(i, lexicon::repeats::EXCEPT)?;
     let weekly = repeat.frequency == Frequency::Weekly && repeat.days.len() > 1;
     if repeat.frequency != Frequency::Daily && !weekly || repeat.interval != 1 {
         return None;
@@ -48,11 +45,7 @@ fn except(scan: &Scan, i: usize, repeat: &mut Repeat) -> Option<usize> {
 
 /// "until March 5", "through the end of May"; "until 5pm" for what repeats within a day.
 fn until(scan: &Scan, i: usize, repeat: &Repeat, timed: bool) -> Option<(Limit, usize)> {
-    const UNTIL: Phrases = phrases!(
-        "up until | until | till | til | up to | through | thru | ending on | ending | ends on | and ending on | \
-         and ends on | up through"
-    );
-    let len = scan.phrase(i, UNTIL)?;
+    let len = scan.phrase(i, lexicon::repeats::UNTIL)?;
     // "until" itself makes a month of "may".
     let lead = usize::from(matches!(scan.before(i + len), "until" | "till" | "til" | "on" | "through" | "thru"));
     let found = expression(scan, i + len - lead)?;
@@ -74,7 +67,7 @@ fn until_day(scan: &Scan, date: Date) -> Option<Limit> {
 
 /// "for two weeks", "for the next 10 days": counted where each step of the repetition is one of these.
 fn lasting(scan: &Scan, i: usize, repeat: &Repeat) -> Option<(Limit, usize)> {
-    let at = i + scan.phrase(i, phrases!("for the next | for the coming | over the next | for another | for"))?;
+    let at = i + scan.phrase(i, lexicon::repeats::LASTING)?;
     let (distance, end) = offset::whole_days(scan, at)?;
     let step = match repeat.frequency {
         Frequency::Daily => Unit::Day,
@@ -100,7 +93,7 @@ fn until_after(scan: &Scan, (months, days): (i64, i64), end: usize) -> Option<(L
 fn times(scan: &Scan, i: usize) -> Option<(Limit, usize)> {
     let at = i + usize::from(scan.at(i) == "for");
     let (n, len) = numbers::cardinal(scan.words, at).filter(|(n, _)| (1..=999).contains(n))?;
-    let tail = scan.phrase(at + len, phrases!("times in total | times total | times | occurrences | repetitions"))?;
+    let tail = scan.phrase(at + len, lexicon::repeats::COUNT)?;
     let end = at + len + tail;
     // "5 times a day" says how often, not how long.
     let rate = matches!(scan.at(end), "a" | "per" | "each" | "every" | "an" | "daily" | "weekly");

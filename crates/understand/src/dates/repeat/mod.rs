@@ -4,12 +4,12 @@ mod limit;
 mod month;
 mod week;
 
-use crate::phrases::phrases;
 use jiff::Timestamp;
 use jiff::civil::{Date, Weekday};
 
 use super::names::{self, Unit};
 use super::{Day, Parts, Scan, day, holidays, offset, quarter};
+use crate::lexicon;
 use crate::numbers;
 pub(super) use limit::read as limit;
 
@@ -219,13 +219,13 @@ fn word(scan: &Scan, i: usize) -> Read {
     };
     let part = (scan.at(i) == "nightly").then_some(names::Part::Night);
     let end = i + 1;
-    let end = if scan.phrase(end, phrases!("basis")).is_some() { end + 1 } else { end };
+    let end = if scan.phrase(end, lexicon::repeats::BASIS).is_some() { end + 1 } else { end };
     Some((Repeat { part, ..repeat }, end))
 }
 
 /// "every …", "each …".
 fn every(scan: &Scan, i: usize) -> Read {
-    let i = i + scan.phrase(i, phrases!("each and | once")).filter(|n| is_every(scan, i + n)).unwrap_or(0);
+    let i = i + scan.phrase(i, lexicon::repeats::EVERY_FILLERS).filter(|n| is_every(scan, i + n)).unwrap_or(0);
     if !is_every(scan, i) {
         return None;
     }
@@ -262,25 +262,25 @@ fn is_every(scan: &Scan, i: usize) -> bool {
 
 /// "half hour", "hour and a half", "half year".
 fn fraction(scan: &Scan, at: usize) -> Read {
-    if let Some(len) = scan.phrase(at, phrases!("half an hour | half hour | half-hour")) {
+    if let Some(len) = scan.phrase(at, lexicon::repeats::HALF_HOUR) {
         return Some((Repeat::new(Frequency::Minutely, 30), at + len));
     }
-    if let Some(len) = scan.phrase(at, phrases!("quarter of an hour | quarter hour | quarter-hour")) {
+    if let Some(len) = scan.phrase(at, lexicon::repeats::QUARTER_HOUR) {
         return Some((Repeat::new(Frequency::Minutely, 15), at + len));
     }
-    if let Some(len) = scan.phrase(at, phrases!("hour and a half | hour and half")) {
+    if let Some(len) = scan.phrase(at, lexicon::repeats::HOUR_AND_A_HALF) {
         return Some((Repeat::new(Frequency::Minutely, 90), at + len));
     }
-    let len = scan.phrase(at, phrases!("half a year | half year | half-year"))?;
+    let len = scan.phrase(at, lexicon::repeats::HALF_YEAR)?;
     Some((Repeat::new(Frequency::Monthly, 6), at + len))
 }
 
 /// "couple of days", "3 weeks", "15mins", "1.5 hours" after "every".
 fn several(scan: &Scan, at: usize) -> Read {
     let couple = scan
-        .phrase(at, phrases!("couple of | couple"))
+        .phrase(at, lexicon::repeats::COUPLE)
         .map(|n| (2, n))
-        .or_else(|| scan.phrase(at, phrases!("few")).map(|n| (3, n)));
+        .or_else(|| scan.phrase(at, lexicon::repeats::FEW).map(|n| (3, n)));
     if let Some((n, len)) = couple.or_else(|| numbers::cardinal(scan.words, at)) {
         return counted(scan, at + len, n);
     }
@@ -365,7 +365,7 @@ fn times_a(scan: &Scan, i: usize) -> Read {
         word if figure(word) => (i + 1, true),
         _ => {
             let (_, len) = numbers::cardinal(scan.words, i)?;
-            (i + len + scan.phrase(i + len, phrases!("times | time"))?, false)
+            (i + len + scan.phrase(i + len, lexicon::repeats::TIMES)?, false)
         }
     };
     if let Some((repeat, end)) = word(scan, at).filter(|_| names::unit(scan.at(at)).is_none()) {
@@ -376,6 +376,6 @@ fn times_a(scan: &Scan, i: usize) -> Read {
     {
         return counted(scan, at + 1 + len, n);
     }
-    let per = scan.phrase(at, phrases!("a | per | each | every | an | / | in a")).or(loose.then_some(0))?;
+    let per = scan.phrase(at, lexicon::repeats::PER).or(loose.then_some(0))?;
     counted(scan, at + per, 1)
 }

@@ -5,11 +5,8 @@ use jiff::civil::Weekday;
 use super::{Frequency, Read, Repeat, week};
 use crate::dates::names::{self, Form};
 use crate::dates::{Parts, Scan};
+use crate::lexicon;
 use crate::numbers;
-use crate::phrases::{Phrases, phrases};
-
-const EACH: Phrases = phrases!("of each month | of every month | each month | every month | of the month every month");
-const THE: Phrases = phrases!("of the month | of each month | of every month | of month | in the month");
 
 /// Which day of a month: of all days, of those with a name, or of those people work on.
 enum Place {
@@ -36,7 +33,7 @@ impl Place {
 fn place(scan: &Scan, i: usize) -> Option<(Place, usize)> {
     let (n, len) = position(scan, i)?;
     let at = i + len;
-    if let Some(len) = scan.phrase(at, week::WORKING) {
+    if let Some(len) = scan.phrase(at, lexicon::repeats::WORKDAYS) {
         return Some((Place::Working(n), at + len));
     }
     let mut days = vec![n];
@@ -77,13 +74,13 @@ fn another(scan: &Scan, end: usize) -> Option<(i8, usize)> {
 /// "15th of each month", "first Monday of every month"; "the last day of the month" is a date and not read here.
 pub(super) fn of_every(scan: &Scan, i: usize) -> Read {
     let (place, end) = place(scan, i)?;
-    Some((place.repeat(), end + scan.phrase(end, EACH)?))
+    Some((place.repeat(), end + scan.phrase(end, lexicon::repeats::EACH_MONTH)?))
 }
 
 /// "first Monday of the month" after "every".
 pub(super) fn nth(scan: &Scan, i: usize) -> Read {
     let (place, end) = place(scan, i)?;
-    Some((place.repeat(), end + scan.phrase(end, THE)?))
+    Some((place.repeat(), end + scan.phrase(end, lexicon::repeats::OF_THE_MONTH)?))
 }
 
 /// "first Monday", "last Friday" after "every": of the month. The second and third are read as intervals.
@@ -115,7 +112,7 @@ pub(super) fn beside(scan: &Scan, i: usize, parts: &Parts) -> Read {
             None
         }
         (place, end) => {
-            let end = end + scan.phrase(end, phrases!("of the month")).unwrap_or(0);
+            let end = end + scan.phrase(end, lexicon::repeats::OF_THIS_MONTH).unwrap_or(0);
             let interval = monthly.interval;
             Some((Repeat { interval, ..place.repeat() }, end))
         }
@@ -129,12 +126,12 @@ pub(super) fn edge(scan: &Scan, i: usize) -> Read {
         "beginning" | "start" => 1,
         _ => return None,
     };
-    let len = scan.phrase(i + 1, phrases!("of each month | of every month"))?;
+    let len = scan.phrase(i + 1, lexicon::repeats::OF_EACH_MONTH)?;
     Some((Place::Days(vec![day]).repeat(), i + 1 + len))
 }
 
 /// "month end", "end of month" after "every".
 pub(super) fn end(scan: &Scan, i: usize) -> Read {
-    let len = scan.phrase(i, phrases!("month end | month's end | month-end | end of month | end of the month"))?;
+    let len = scan.phrase(i, lexicon::repeats::MONTH_END)?;
     Some((Place::Days(vec![-1]).repeat(), i + len))
 }

@@ -5,19 +5,13 @@ use jiff::civil::Weekday;
 use super::{Frequency, Read, Repeat};
 use crate::dates::Scan;
 use crate::dates::names::{self, Form, Part};
-use crate::phrases::{Phrases, phrases};
+use crate::lexicon;
 
 const WORKDAYS: [Weekday; 5] =
     [Weekday::Monday, Weekday::Tuesday, Weekday::Wednesday, Weekday::Thursday, Weekday::Friday];
 pub(super) const WEEKEND: [Weekday; 2] = [Weekday::Saturday, Weekday::Sunday];
 const SCHOOL_NIGHTS: [Weekday; 5] =
     [Weekday::Sunday, Weekday::Monday, Weekday::Tuesday, Weekday::Wednesday, Weekday::Thursday];
-
-/// Days that people work, after "every" and in "the last working day of the month".
-pub(super) const WORKING: Phrases = phrases!(
-    "week day | weekday | work day | workday | weekdays | business day | business days | working day | \
-     working days | school day | school days | work days"
-);
 
 /// "weekdays", "week days", "weekday mornings".
 pub(super) fn working(scan: &Scan, i: usize) -> Read {
@@ -37,11 +31,11 @@ pub(super) fn weekend_parts(scan: &Scan, i: usize) -> Read {
 
 /// "weekday", "school night", "weekend", "Tuesday and Friday", each `interval` weeks.
 pub(super) fn named(scan: &Scan, at: usize, interval: i64) -> Read {
-    if let Some(len) = scan.phrase(at, phrases!("school night | school nights")) {
+    if let Some(len) = scan.phrase(at, lexicon::repeats::SCHOOL_NIGHTS) {
         let nights = Repeat::weekly(SCHOOL_NIGHTS.to_vec(), interval);
         return Some((Repeat { part: Some(Part::Night), ..nights }, at + len));
     }
-    if let Some(len) = scan.phrase(at, WORKING) {
+    if let Some(len) = scan.phrase(at, lexicon::repeats::WORKDAYS) {
         return Some((Repeat::weekly(WORKDAYS.to_vec(), interval), at + len));
     }
     if matches!(scan.at(at), "weekend" | "weekends" | "wknd") {

@@ -47,7 +47,8 @@ fn written(date: Date) -> Vec<String> {
     .iter()
     .map(|format| date.strftime(format).to_string())
     .collect();
-    let (month, year) = (date.strftime("%B"), date.year());
+    let month = date.strftime("%B");
+    let year = date.year();
     ways.extend([
         format!("{month} {nth} {year}"),
         format!("the {nth} of {month}, {year}"),

@@ -1,0 +1,41 @@
+//! The services that tools expect beside any other: `grpc.health.v1.Health`, and `grpc.reflection.v1.ServerReflection`,
+//! the latter also as `v1alpha`. Both are open to everyone. They know the definitions of the protocol, but no agent.
+
+use axum::Router;
+use axum::routing::post_service;
+use futures::FutureExt;
+use tonic_health::ServingStatus;
+use tonic_health::server::health_reporter;
+use tonic_reflection::server::Builder;
+
+use super::packages;
+use crate::Version;
+use crate::proto::DESCRIPTORS;
+
+/// The largest message that is read, in bytes. It carries a name.
+const MAX_MESSAGE: usize = 16 << 10;
+
+/// Returns the routes of both services.
+pub(super) fn router() -> Router {
+    let (reporter, health) = health_reporter();
+    for version in [Version::V10, Version::V03] {
+        // Nobody else has the reporter yet, so this is done at once.
+        let _ = reporter.set_service_status(packages::service(version), ServingStatus::Serving).now_or_never();
+    }
+    let health = health.max_decoding_message_size(MAX_MESSAGE);
+    let mut router = Router::new().route("/grpc.health.v1.Health/{method}", post_service(health));
+    let builder = || {
+        let builder = Builder::configure().register_encoded_file_descriptor_set(DESCRIPTORS);
+        builder.register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    // The descriptors are committed, so building fails in no release: a test asks for them.
+    if let Ok(reflection) = builder().build_v1() {
+        let reflection = reflection.max_decoding_message_size(MAX_MESSAGE);
+        router = router.route("/grpc.reflection.v1.ServerReflection/{method}", post_service(reflection));
+    }
+    if let Ok(reflection) = builder().build_v1alpha() {
+        let reflection = reflection.max_decoding_message_size(MAX_MESSAGE);
+        router = router.route("/grpc.reflection.v1alpha.ServerReflection/{method}", post_service(reflection));
+    }
+    router
+}

@@ -1,0 +1,209 @@
+//! The loop that brings the world to what the tables say, again and again.
+//!
+//! A round of work starts when something wakes the loop, when the time that the last round named has come, and at least
+//! once in every poll interval. So a wake-up that is lost costs one poll interval and nothing more.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+/// The pause after a round that failed. Wake-ups do not shorten it.
+pub const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The shortest time between the end of a round and the start of the next one.
+const MIN_PAUSE: Duration = Duration::from_millis(1);
+
+/// Calls `work` until `shutdown` is cancelled.
+///
+/// `work` returns how long it has nothing to do, or `None` if it does not know; the loop waits for that time or for
+/// `poll_interval`, the shorter of the two. `wake` is called before each round and its future is awaited after it, so a
+/// wake-up during the round is not lost if the future is subscribed when it is made. The future may also delay the next
+/// round, to gather wake-ups.
+///
+/// A failure is logged once as `failure_event`, until a round succeeds again. A round that has started when `shutdown`
+/// is cancelled is finished first.
+pub async fn run<Wake, Work, Error>(
+    failure_event: &'static str,
+    poll_interval: Duration,
+    shutdown: &CancellationToken,
+    mut wake: impl FnMut() -> Wake,
+    mut work: impl FnMut() -> Work,
+) where
+    Wake: Future<Output = ()>,
+    Work: Future<Output = Result<Option<Duration>, Error>>,
+    Error: Display,
+{
+    let mut is_failing = false;
+    while !shutdown.is_cancelled() {
+        let woken = wake();
+        let result = work().await;
+        let ended = Instant::now();
+        let pause = async {
+            match result {
+                Ok(idle) => {
+                    is_failing = false;
+                    let idle = idle.map_or(poll_interval, |idle| idle.min(poll_interval));
+                    tokio::select! {
+                        () = woken => {}
+                        () = sleep(idle) => {}
+                    }
+                    sleep_until(ended + MIN_PAUSE).await;
+                }
+                Err(error) => {
+                    if !is_failing {
+                        tracing::warn!(event = failure_event, error = %error);
+                    }
+                    is_failing = true;
+                    sleep(RETRY_PAUSE).await;
+                }
+            }
+        };
+        if shutdown.run_until_cancelled(pause).await.is_none() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Notify;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::*;
+
+    const POLL: Duration = Duration::from_secs(30);
+    type Round = Result<Option<Duration>, &'static str>;
+
+    /// Runs a loop for `time` and returns when its rounds started, in milliseconds.
+    async fn rounds<Wake: Future<Output = ()>>(
+        time: Duration,
+        wake: impl FnMut() -> Wake,
+        mut work: impl FnMut(usize) -> Round,
+    ) -> Vec<u128> {
+        let start = Instant::now();
+        let started = RefCell::new(Vec::new());
+        let shutdown = CancellationToken::new();
+        let round = || {
+            let number = started.borrow().len();
+            started.borrow_mut().push(start.elapsed().as_millis());
+            let result = work(number);
+            async move { result }
+        };
+        tokio::join!(run("work_failed", POLL, &shutdown, wake, round), async {
+            sleep(time).await;
+            shutdown.cancel();
+        });
+        started.into_inner()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_round_starts_at_once_and_in_every_poll_interval() {
+        let started = rounds(Duration::from_secs(100), pending, |_| Ok(None)).await;
+        assert_eq!(started, [0, 30_000, 60_000, 90_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_that_a_round_names_is_kept() {
+        let idle = [Some(Duration::from_secs(5)), Some(Duration::from_secs(500)), None];
+        let started = rounds(Duration::from_secs(50), pending, |number| Ok(idle[number.min(2)])).await;
+        assert_eq!(started, [0, 5_000, 35_000], "never longer than the poll interval");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wake_up_starts_a_round() {
+        let bell = Arc::new(Notify::new());
+        let ringing = bell.clone();
+        tokio::spawn(async move {
+            sleep(Duration::from_secs(7)).await;
+            ringing.notify_waiters();
+        });
+        let started = rounds(Duration::from_secs(20), || bell.notified(), |_| Ok(None)).await;
+        assert_eq!(started, [0, 7_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wake_up_during_a_round_is_not_lost() {
+        let bell = Arc::new(Notify::new());
+        let during_first = |number| {
+            if number == 0 {
+                bell.notify_waiters();
+            }
+            Ok(None)
+        };
+        let started = rounds(Duration::from_secs(20), || bell.notified(), during_first).await;
+        assert_eq!(started, [0, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_never_spins() {
+        let always = || std::future::ready(());
+        let woken = rounds(Duration::from_millis(100), always, |_| Ok(None)).await;
+        assert!(woken.len() <= 101, "{}", woken.len());
+        let due = rounds(Duration::from_millis(100), pending, |_| Ok(Some(Duration::ZERO))).await;
+        assert!(due.len() <= 101, "{}", due.len());
+        let failing = rounds(Duration::from_millis(4_500), always, |_| Err("no")).await;
+        assert_eq!(failing, [0, 1_000, 2_000, 3_000, 4_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_started_round_is_finished_and_none_follows() {
+        let shutdown = CancellationToken::new();
+        let finished = AtomicUsize::new(0);
+        let round = || async {
+            sleep(Duration::from_secs(5)).await;
+            finished.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, &str>(None)
+        };
+        tokio::join!(run("work_failed", POLL, &shutdown, pending, round), async {
+            sleep(Duration::from_secs(1)).await;
+            shutdown.cancel();
+        });
+        assert_eq!(finished.load(Ordering::Relaxed), 1);
+        run("work_failed", POLL, &shutdown, pending, round).await;
+        assert_eq!(finished.load(Ordering::Relaxed), 1, "a loop that is stopped before it starts does nothing");
+    }
+
+    /// Counts the events that are logged.
+    struct Count(Arc<AtomicUsize>);
+
+    impl Subscriber for Count {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            let is_ours = event.metadata().target().starts_with("background");
+            self.0.fetch_add(usize::from(is_ours), Ordering::Relaxed);
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_is_logged_once_until_work_succeeds_again() {
+        let logged = Arc::new(AtomicUsize::new(0));
+        let _guard = tracing::subscriber::set_default(Count(logged.clone()));
+        let fails = |number| if [0, 1, 2, 5, 6].contains(&number) { Err("no") } else { Ok(Some(RETRY_PAUSE)) };
+        let started = rounds(Duration::from_millis(8_500), pending, fails).await;
+        assert_eq!(started.len(), 9);
+        assert_eq!(logged.load(Ordering::Relaxed), 2);
+    }
+}

@@ -1,0 +1,66 @@
+//! How fast text passes the redactor, whole and as a stream in pieces, against copying the same text: log lines with
+//! and without secrets.
+//!
+//! `cargo bench -p redact --bench redact`
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use redact::{Redactor, What, redact};
+
+const MEGABYTES: usize = 4;
+const RUNS: usize = 100;
+const PIECE: usize = 64 * 1024;
+
+fn main() {
+    let plain = r#"{"timestamp":"2026-01-31T12:00:00.123Z","level":"INFO","event":"request_received","details":{"method":"GET","path":"/api/tasks/0190a6d2-7c00-7000-8000-000000000000","input_length":0}}"#;
+    let build = "   Compiling serde_json v1.0.140 (/home/user/.cargo/registry/src/index/serde_json-1.0.140)";
+    let secret =
+        "2026-01-31 12:00:00 WARN login of someone@example.org with password=hunter2 at https://user:pass@db.example/x";
+    let everything = Redactor::new(What::default());
+    let known = everything.clone().with_known((0..20).map(|i| format!("a-known-value-{i}").repeat(20)));
+    for (name, line, end) in [
+        ("JSON log, no secrets", plain, "\n"),
+        ("output of a build", build, "\n"),
+        ("text log, secrets in every line", secret, "\n"),
+        ("one endless line, no secrets", build, " "),
+    ] {
+        let text = format!("{line}{end}").repeat(MEGABYTES * 1_000_000 / (line.len() + 1));
+        let speed = |seconds: f64| text.len() as f64 / seconds / 1e6;
+        let [copy, whole, stream, with_known] = fastest([
+            &|| drop(black_box(text.clone())),
+            &|| drop(black_box(redact(&text))),
+            &|| streamed(&everything, &text),
+            &|| streamed(&known, &text),
+        ])
+        .map(speed);
+        println!(
+            "{name:32} whole {whole:5.0} MB/s, stream {stream:5.0} MB/s, ratio {:.2}, with known values {with_known:5.0} \
+             MB/s; a copy {copy:6.0} MB/s",
+            stream / whole
+        );
+    }
+}
+
+fn streamed(redactor: &Redactor, text: &str) {
+    let mut stream = redactor.stream();
+    for piece in text.as_bytes().chunks(PIECE) {
+        black_box(stream.push(piece));
+    }
+    drop(black_box(stream.finish()));
+}
+
+/// Seconds of the best of some runs each, in turn, so that whatever else the machine does slows all of them alike.
+fn fastest<const N: usize>(works: [&dyn Fn(); N]) -> [f64; N] {
+    let mut best = [f64::INFINITY; N];
+    for _ in 0..RUNS {
+        for (work, best) in works.iter().zip(&mut best) {
+            let began = Instant::now();
+            work();
+            *best = best.min(began.elapsed().as_secs_f64());
+        }
+    }
+    best
+}

@@ -1,0 +1,218 @@
+//! Decodes events from chunks of bytes. Each byte is read once; the chunks may be cut anywhere.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use memchr::{memchr, memchr2};
+
+use crate::Event;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The largest part of ignored lines that is kept, in bytes.
+const IGNORED_LIMIT: usize = 500;
+
+/// The largest sizes that a [`Decoder`] accepts, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The data of one event together with the line that is being read.
+    pub event: usize,
+    /// The whole stream.
+    pub total: usize,
+}
+
+impl Limits {
+    /// Limits each event and leaves the stream without a limit.
+    pub const fn per_event(event: usize) -> Self {
+        Self { event, total: usize::MAX }
+    }
+}
+
+/// A limit was exceeded. The rest of the stream cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooLarge {
+    #[error("an event is larger than {0} bytes")]
+    Event(usize),
+    #[error("the stream is larger than {0} bytes")]
+    Stream(usize),
+}
+
+/// An incremental decoder.
+///
+/// Call [`push`](Self::push) with each chunk, then [`advance`](Self::advance) until it returns `false`. Each time it
+/// returns `true`, [`event`](Self::event) is the next event.
+#[derive(Debug)]
+pub struct Decoder {
+    limits: Limits,
+    received: usize,
+    /// The part of the last chunk that was not read yet.
+    chunk: Bytes,
+    /// The start of a line whose end was not received yet.
+    line: Vec<u8>,
+    /// The last line ended in `\r`: a `\n` that follows belongs to it.
+    after_return: bool,
+    /// The first line was read: a byte order mark is no longer removed.
+    started: bool,
+    fields: Fields,
+    last_id: Option<String>,
+}
+
+/// The fields of the event that is being read or was read last.
+#[derive(Debug, Default)]
+struct Fields {
+    id: Option<String>,
+    name: String,
+    data: Vec<u8>,
+    has_data: bool,
+    /// The event was returned: the next line starts another one.
+    complete: bool,
+    retry: Option<Duration>,
+    ignored: Vec<u8>,
+}
+
+impl Decoder {
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            received: 0,
+            chunk: Bytes::new(),
+            line: Vec::new(),
+            after_return: false,
+            started: false,
+            fields: Fields::default(),
+            last_id: None,
+        }
+    }
+
+    /// Adds the next chunk. Fails if the stream is larger than its limit.
+    pub fn push(&mut self, chunk: Bytes) -> Result<(), TooLarge> {
+        self.received = self.received.saturating_add(chunk.len());
+        if self.received > self.limits.total {
+            return Err(TooLarge::Stream(self.limits.total));
+        }
+        self.chunk = if self.chunk.is_empty() { chunk } else { [&*self.chunk, &*chunk].concat().into() };
+        Ok(())
+    }
+
+    /// Reads up to the end of the next event. Returns `false` if more bytes are needed. Fails if the event is larger
+    /// than its limit.
+    pub fn advance(&mut self) -> Result<bool, TooLarge> {
+        while let Some(first) = self.chunk.first() {
+            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+                self.chunk.advance(1);
+                continue;
+            }
+            let end = memchr2(b'\n', b'\r', &self.chunk);
+            let part = self.chunk.split_to(end.unwrap_or(self.chunk.len()));
+            let held = if self.fields.complete { 0 } else { self.fields.data.len() };
+            if self.line.len() + part.len() + held > self.limits.event {
+                return Err(TooLarge::Event(self.limits.event));
+            }
+            if end.is_none() {
+                self.line.extend_from_slice(&part);
+                break;
+            }
+            self.after_return = self.chunk.get_u8() == b'\r';
+            // Most lines are in one chunk and need no copy.
+            let complete = if self.line.is_empty() {
+                self.end_line(&part)
+            } else {
+                self.line.extend_from_slice(&part);
+                self.end_held_line()
+            };
+            if complete {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads what is left at the end of the stream. Returns `true` if that is an event: some servers omit the empty
+    /// line after the last one, although the specification discards such an event.
+    pub fn finish(&mut self) -> bool {
+        let complete = !self.line.is_empty() && self.end_held_line();
+        complete || self.end_line(b"")
+    }
+
+    /// Returns the event that [`advance`](Self::advance) or [`finish`](Self::finish) has just completed.
+    pub fn event(&self) -> Event<'_> {
+        Event { id: self.fields.id.as_deref(), name: &self.fields.name, data: &self.fields.data }
+    }
+
+    /// Returns the last id that the stream has set, by an event or by a block without data.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref()
+    }
+
+    /// Returns the last reconnection time that the stream has set.
+    pub fn retry(&self) -> Option<Duration> {
+        self.fields.retry
+    }
+
+    /// Returns the start of the lines whose field is unknown, to show what was received in place of events.
+    pub fn ignored(&self) -> &[u8] {
+        &self.fields.ignored
+    }
+
+    fn end_held_line(&mut self) -> bool {
+        let mut line = std::mem::take(&mut self.line);
+        let complete = self.end_line(&line);
+        line.clear();
+        self.line = line;
+        complete
+    }
+
+    /// Reads one line without its end. Returns `true` if it completes an event.
+    fn end_line(&mut self, line: &[u8]) -> bool {
+        let is_first = !std::mem::replace(&mut self.started, true);
+        let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line };
+        if std::mem::take(&mut self.fields.complete) {
+            self.fields.start_event();
+        }
+        if line.is_empty() {
+            self.fields.complete = true;
+            if let Some(id) = &self.fields.id {
+                self.last_id = Some(id.clone());
+            }
+            return self.fields.has_data;
+        }
+        self.fields.read(line);
+        false
+    }
+}
+
+impl Fields {
+    fn start_event(&mut self) {
+        self.id = None;
+        self.name.clear();
+        self.data.clear();
+        self.has_data = false;
+    }
+
+    fn read(&mut self, line: &[u8]) {
+        let colon = memchr(b':', line).unwrap_or(line.len());
+        let value = line.get(colon + 1..).unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match &line[..colon] {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"event" => {
+                self.name.clear();
+                self.name.push_str(&String::from_utf8_lossy(value));
+            }
+            b"id" if !value.contains(&0) => self.id = Some(String::from_utf8_lossy(value).into_owned()),
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                let milliseconds = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+                self.retry = milliseconds.map(Duration::from_millis).or(self.retry);
+            }
+            b"" | b"id" | b"retry" => {}
+            _ => {
+                let free = IGNORED_LIMIT.saturating_sub(self.ignored.len());
+                self.ignored.extend_from_slice(&line[..line.len().min(free)]);
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Recognises list_tasks in questions without a word for tasks: "what's left for today?", "am I behind on anything?".
+//!
+//! "What's left of the budget?" and "what do I need for lasagna?" are none: the question must be about something to do,
+//! and only a time, a tag or a place in the list may follow.
+
+use super::{Act, Guess, complete_task_past, grammar};
+use crate::clause::Clause;
+use crate::labels;
+use crate::lexicon;
+
+/// The question that begins at `i`.
+pub(super) fn recognise(clause: &Clause, i: usize) -> Guess {
+    if clause.is_foreign() {
+        return None;
+    }
+    let found = asks_for_state(clause, i)
+        .or_else(|| asks_for_duties(clause, i))
+        .or_else(|| asks_for_duty(clause, i))
+        .or_else(|| asks_for_anything(clause, i))
+        .or_else(|| asks_if_caught_up(clause, i))
+        .or_else(|| asks_for_tag(clause, i));
+    found.map(|confidence| (Act::List(i), confidence))
+}
+
+/// "what's in the home category", "stuff with the label music", "tag: admin".
+fn asks_for_tag(clause: &Clause, i: usize) -> Option<f64> {
+    clause.phrase(i, lexicon::list_tasks::TAGGED_ASKS).filter(|_| clause.has(lexicon::tags::SIGNS))?;
+    let tag = |k: usize| {
+        labels::closing(clause, k, clause.end).is_some()
+            || labels::lead(clause, k, clause.end)
+                .is_some_and(|name| name < clause.end && labels::is_name(clause, name))
+    };
+    let first = lexicon::tags::NOUNS.contains(clause.at(i)) && matches!(clause.at(i + 1), ":" | "=");
+    (first || (i + 1..clause.end).any(tag)).then_some(0.8)
+}
+
+/// Whether a question about tasks can end at `i`: with nothing, a time, or a word that only limits it.
+fn closes_question(clause: &Clause, i: usize) -> bool {
+    i >= clause.end || clause.date_at(i).is_some() || clause.phrase(i, lexicon::list_tasks::QUESTION_TAILS).is_some()
+}
+
+/// "what's due", "what is left for today", "what's tagged work", "what is most pressing".
+fn asks_for_state(clause: &Clause, i: usize) -> Option<f64> {
+    let short = matches!(clause.at(i), "what's" | "whats" | "which" | "wat's" | "who's" | "what're");
+    let long = matches!(clause.at(i), "what" | "which")
+        && matches!(clause.at(i + 1), "is" | "are" | "else" | "ones" | "things" | "stuff");
+    if !short && !long {
+        return None;
+    }
+    let mut body = i + 1;
+    while lexicon::list_tasks::STATE_FILLERS.contains(clause.at(body))
+        && body < clause.end
+        && clause.phrase(body, lexicon::list_tasks::STATES).is_none()
+    {
+        body += 1;
+    }
+    let n = clause.phrase(body, lexicon::list_tasks::STATES)?;
+    let after = body + n;
+    let for_day = clause.phrase(after, lexicon::list_tasks::STATE_LINKS);
+    let closed = closes_question(clause, after) || for_day.is_some_and(|m| closes_question(clause, after + m));
+    let vague = matches!(clause.at(body), "next" | "up" | "ahead" | "the" | "first")
+        && after != clause.end
+        && clause.date_at(after).is_none();
+    let tagged = matches!(clause.at(body), "tagged" | "under" | "marked") && after < clause.end;
+    (closed && !vague || tagged).then_some(0.88)
+}
+
+/// "what do I have to do today", "what needs doing", "what have I got on tomorrow".
+fn asks_for_duties(clause: &Clause, i: usize) -> Option<f64> {
+    let duty = |at: usize| {
+        clause.phrase(at, lexicon::list_tasks::DUTIES).is_some_and(|n| {
+            let open = matches!(
+                clause.before(at + n),
+                "to" | "planned" | "forget" | "the" | "forgotten" | "remember" | "plan"
+            );
+            closes_question(clause, at + n)
+                || open && clause.words.is_word(at + n)
+                || clause.phrase(at + n, lexicon::list_tasks::DUTY_TAILS).is_some() && clause.end - at <= 9
+        })
+    };
+    let found = (i..clause.end.min(i + 8)).any(duty);
+    let other = clause.has(lexicon::list_tasks::OTHER_TOPICS);
+    (found && !other && clause.end - i <= 16).then_some(0.85)
+}
+
+/// "when am I supposed to call the notary", "who was I meant to invite", "when do I need to pay the council tax".
+fn asks_for_duty(clause: &Clause, i: usize) -> Option<f64> {
+    if !lexicon::list_tasks::QUESTION_WORDS.contains(clause.at(i)) {
+        return None;
+    }
+    let (at, n) = clause.seek(i + 1, lexicon::list_tasks::SUPPOSED).filter(|(at, _)| *at <= i + 4)?;
+    let now = clause.words.phrase(at, lexicon::list_tasks::DO_I_HAVE_TO).is_some();
+    let own = (at + n..clause.end).any(|k| matches!(clause.at(k), "the" | "my")) && clause.at(i) == "when";
+    let essay = clause.at(at) == "i" && clause.at(at + 1) == "got";
+    let fits =
+        if now { own } else { clause.at(i) != "how" && (!essay || clause.has(lexicon::list_tasks::DUE_OR_TO_DO)) };
+    (fits && at + n < clause.end).then_some(0.7)
+}
+
+/// "anything due?", "do I have anything about the dentist", "got anything for me today".
+fn asks_for_anything(clause: &Clause, i: usize) -> Option<f64> {
+    let n = clause.phrase(i, lexicon::list_tasks::ANYTHING)?;
+    let whole = clause.phrase(i, lexicon::list_tasks::MISSED).is_some();
+    let after = i + n + usize::from(matches!(clause.at(i + n), "still" | "else" | "really" | "that's" | "big"));
+    let fits =
+        clause.phrase(after, lexicon::list_tasks::ANYTHING_TAILS).is_some() || clause.date_at(after).is_some() || whole;
+    let vague = matches!(clause.at(i), "nothing" | "something" | "got") && !clause.asked && clause.at(i) != "got"
+        || matches!(clause.at(after), "to" | "on" | "for" | "with") && matches!(clause.at(i), "something" | "nothing")
+        || clause.phrase(after, lexicon::list_tasks::ANYTHING_ELSEWHERE).is_some();
+    (fits && !vague).then_some(0.8)
+}
+
+/// "am I all caught up", "is everything done for today", "is that all".
+fn asks_if_caught_up(clause: &Clause, i: usize) -> Option<f64> {
+    let n = clause.phrase(i, lexicon::list_tasks::CAUGHT_UP)?;
+    let after = i + n + clause.phrase(i + n, lexicon::list_tasks::CAUGHT_UP_WITH).unwrap_or(0);
+    let vague = clause.phrase(i, lexicon::list_tasks::IS_THAT_ALL).is_some();
+    ((closes_question(clause, after) || closes_question(clause, i + n)) && (!vague || clause.date_at(after).is_some()))
+        .then_some(0.72)
+}
+
+/// Entries of the list without a word for a task: "the overdue ones", "things due on Saturday", "stuff to do",
+/// "everything tagged garden", "overdue?".
+pub(super) fn names_entries(clause: &Clause, i: usize) -> bool {
+    let mut at = i;
+    let mut limited = false;
+    while at < clause.end {
+        if let Some(n) = clause.phrase(at, lexicon::list_tasks::ENTRY_FILLERS) {
+            at += n;
+        } else if let Some(n) = clause.phrase(at, lexicon::list_tasks::LIMITS) {
+            limited = true;
+            at += n;
+        } else if let Some(found) = clause.date_at(at).filter(|found| found.tokens.start == at) {
+            at = found.tokens.end;
+        } else {
+            break;
+        }
+    }
+    if at >= clause.end || clause.at(at) == "?" {
+        return limited && clause.end > i;
+    }
+    let Some(n) = clause.phrase(at, lexicon::list_tasks::THINGS) else {
+        return limited && (closes_question(clause, at) && clause.at(at) != "and" && clause.at(at) != "but");
+    };
+    let after = at + n;
+    let rest = clause.phrase(after, lexicon::list_tasks::ENTRY_LINKS).unwrap_or(0);
+    let dated = clause.date_at(after + rest).is_some() && after + rest < clause.end;
+    let marked = clause.phrase(after, lexicon::list_tasks::AFTER_ENTRIES).is_some();
+    let tag = clause.at(after) == "#" || clause.at(after + rest) == "#";
+    limited && closes_question(clause, after)
+        || marked
+        || (dated || tag) && !matches!(clause.at(at), "one" | "work" | "anything" | "what")
+}
+
+/// A noun phrase that names entries, standing alone.
+pub(super) fn recognise_fragment(clause: &Clause) -> Guess {
+    let i = clause.start + clause.phrase(clause.start, lexicon::list_tasks::FRAGMENT_LEADS).unwrap_or(0);
+    if clause.phrase(clause.start, lexicon::list_tasks::FRAGMENTS).is_some() && i < clause.end {
+        return Some((Act::List(i), 0.75));
+    }
+    let state = complete_task_past::finished_length(clause, i).is_some() || grammar::is_pronoun(clause.at(i));
+    let done =
+        matches!(clause.at(i), "done" | "finished" | "completed" | "due" | "urgent" | "important" | "late" | "other")
+            && !clause.asked
+            && clause.end - i <= 2;
+    let alone = state && clause.end - i < 2;
+    (!alone && !done && !clause.is_foreign() && names_entries(clause, i)).then_some((Act::List(i), 0.66))
+}

@@ -1,0 +1,136 @@
+//! Recognises update_task by its verb: "change the title of …", "move the dentist to Friday", "postpone the call", "make it
+//! urgent", "set the priority of …".
+
+use model::task::Priority;
+
+use super::{Act, Guess, no_request};
+use crate::attributes;
+use crate::clause::Clause;
+use crate::lexicon;
+use crate::scope;
+use crate::update::Change;
+use crate::vocabulary::{self, Noun, Verb};
+
+pub(super) fn recognise(clause: &Clause, i: usize, verb: Verb) -> Guess {
+    let noun = clause.has_noun();
+    let next = clause.at(i + 1);
+    let field = clause.phrase(i + 1, lexicon::update_task::FIELDS_OF);
+    if i + 1 >= clause.end && lexicon::update_task::BARE_VERBS.contains(clause.at(i)) {
+        return (clause.end - clause.start == 1).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.55));
+    }
+    if clause.is_elsewhere() && field.is_none() && !is_postponement(clause, i, verb)
+        || !noun && is_other_change(clause, i)
+        || scope::is_thing(clause, i + 1)
+    {
+        return None;
+    }
+    if matches!(clause.at(i), "prioritize" | "prioritise") {
+        return Some((Act::Update(Change::Priority(Priority::High), i + 1, clause.end), 0.85));
+    }
+    if clause.at(i) == "update" && next == "me" {
+        return noun.then_some((Act::List(i + 2), 0.7));
+    }
+    let errand = matches!(clause.at(i), "revise" | "fix" | "replace" | "correct") && !noun;
+    if errand && (no_request::is_need(clause, i) || next == "for") {
+        return None;
+    }
+    let known = matches!(next, "it" | "that" | "this") || clause.words.is_quoted(i + 1);
+    let to = clause.has(lexicon::update_task::VALUE_LEADS);
+    let moved = verb == Verb::Move && clause.has(lexicon::update_task::DISTANCES);
+    let confidence = match (noun, !clause.dates.is_empty() || known || moved, to) {
+        (true, _, _) => 0.95,
+        (_, true, true) => 0.85,
+        (_, true, false) | (_, false, true) => 0.65,
+        _ if clause.phrase(i + 1, lexicon::update_task::NAMED_FIELDS).is_some() => 0.65,
+        _ if lexicon::update_task::LATER_VERBS.contains(clause.at(i)) => 0.65,
+        _ => return None,
+    };
+    let change = if verb == Verb::Move { Change::Due } else { Change::Any };
+    let body = i + 1 + usize::from(matches!(next, "back" | "up"));
+    Some((Act::Update(change, body, clause.end), confidence))
+}
+
+/// "reschedule call bank to Wednesday": such a verb with a new date or a new priority is plain whatever the task is
+/// about.
+fn is_postponement(clause: &Clause, i: usize, verb: Verb) -> bool {
+    let later = lexicon::update_task::MOVE_VERBS.contains(clause.at(i));
+    let date = clause.dates.last().is_some_and(|found| {
+        let start = found.tokens.start;
+        clause.is_spent(found.tokens.end..clause.end)
+            && (matches!(clause.before(start), "to" | "until" | "till" | "by")
+                || matches!(clause.at(start), "to" | "until" | "till" | "by"))
+    });
+    let ranked =
+        attributes::closing_priority(clause, i + 1).is_some_and(|(at, _)| matches!(clause.before(at), "to" | "as"));
+    let other = clause.has(lexicon::update_task::MOVED_ELSEWHERE);
+    !other && (later && verb == Verb::Move && date || ranked)
+}
+
+/// Without a word for a task these speak of something else: "switch to …", "convert …", "change that".
+fn is_other_change(clause: &Clause, i: usize) -> bool {
+    let verb = lexicon::update_task::SWITCH_VERBS.contains(clause.at(i));
+    let later = lexicon::update_task::LATER_VERBS.contains(clause.at(i));
+    let nothing = clause.at(i + 1) == "to" || i + 2 >= clause.end && !(later && i + 1 < clause.end);
+    let way = clause.phrase(i + 1, lexicon::update_task::OTHER_OBJECTS).is_some();
+    verb && !clause.words.is_quoted(i + 1) || nothing || way
+}
+
+/// "set the priority of …", "set the due date …", "set X to high priority".
+pub(super) fn recognise_set_field(clause: &Clause, i: usize) -> Guess {
+    if !matches!(clause.at(i), "set" | "make" | "give" | "put") {
+        return None;
+    }
+    let at = i + 1 + usize::from(vocabulary::is_article(clause.at(i + 1)));
+    let possessive = (i + 1..clause.end.min(i + 6))
+        .any(|k| clause.at(k).ends_with("'s") && clause.phrase(k + 1, lexicon::create_task::FIELDS).is_some());
+    let valued = clause.seek(i + 2, lexicon::create_task::FIELD_VALUES).is_some_and(|(to, n)| {
+        let level = attributes::level(clause.at(to + n)).is_some() && to + n + 1 == clause.end;
+        level
+            || attributes::priority_at(clause, to + n).is_some_and(|(_, len)| clause.is_spent(to + n + len..clause.end))
+    });
+    // "set x priority to 5"
+    let assigned = (i + 2..clause.end.min(i + 8)).any(|k| {
+        clause
+            .phrase(k, lexicon::create_task::FIELDS)
+            .is_some_and(|n| matches!(clause.at(k + n), "to" | "as" | "=" | ":"))
+    });
+    let reminder = clause.nouns_in(i..clause.end).any(|noun| noun.noun == Noun::Reminder);
+    let field =
+        clause.phrase(at, lexicon::create_task::FIELDS).is_some() || possessive || valued || assigned && !reminder;
+    field.then_some((Act::Update(Change::Any, i + 1, clause.end), 0.9))
+}
+
+/// "make it due tomorrow", "make the report weekly".
+pub(super) fn recognise_made_due(clause: &Clause, i: usize) -> Guess {
+    let object = matches!(clause.at(i + 1), "it" | "that" | "the" | "my" | "this") || clause.words.is_quoted(i + 1);
+    let dated = clause.dates.last().is_some_and(|found| found.tokens.end == clause.end && found.tokens.start > i + 1);
+    let moved =
+        clause.has(lexicon::update_task::DISTANCES) && matches!(clause.before(clause.end), "earlier" | "sooner");
+    let dated = dated || moved;
+    let it = matches!(clause.at(i + 1), "it" | "that" | "this");
+    let verb = matches!(clause.at(i), "make" | "set") || clause.at(i) == "put" && it;
+    let due = clause.dates.last().is_some_and(|found| {
+        let repeats = found.parts.repeat.is_some() && clause.at(i) == "make" && clause.words.is_word(i + 1);
+        clause.at(found.tokens.start) == "due"
+            || repeats && !vocabulary::is_article(clause.at(i + 1)) && found.tokens.start <= i + 4
+    });
+    let object = object || due;
+    (verb && object && dated && !clause.has_noun() && !clause.is_foreign())
+        .then_some((Act::Update(Change::Due, i + 1, clause.end), 0.75))
+}
+
+/// "make it two milks instead of one".
+pub(super) fn recognise_made_other(clause: &Clause, i: usize) -> Guess {
+    let it = clause.at(i) == "make" && matches!(clause.at(i + 1), "it" | "that");
+    let said = clause.has(lexicon::grammar::INSTEAD) && !clause.has_noun() && !clause.is_foreign();
+    (it && said && i + 3 < clause.end).then_some((Act::Update(Change::Any, i + 1, clause.end), 0.7))
+}
+
+/// "make the report urgent", "make it high priority".
+pub(super) fn recognise_made_urgent(clause: &Clause, i: usize) -> Guess {
+    if clause.at(i) != "make" || matches!(clause.at(i + 1), "a" | "an" | "new" | "") {
+        return None;
+    }
+    let (_, priority) = attributes::closing_priority(clause, i + 2)?;
+    Some((Act::Update(Change::Priority(priority), i + 1, clause.end), 0.9))
+}
