@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::agent::Seconds;
-use crate::words;
+use crate::words::words;
 
 words! {
     /// Where an execution, or an agent, is in its life.
@@ -184,7 +184,7 @@ pub struct Attempt {
 }
 
 /// One run of an agent.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Execution {
     pub id: Uuid,
     pub agent_id: String,
@@ -316,7 +316,7 @@ pub struct Artifact {
 }
 
 /// What came of an execution (S2's ExecutionResult).
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionResult {
     pub id: Uuid,
     pub agent_id: String,

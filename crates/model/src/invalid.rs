@@ -1,10 +1,10 @@
 //! What is wrong with something that came from outside: one entry a violation, all of them at once.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// One broken rule: where, which, and a sentence for the person who sent it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Violation {
     /// The field as it is called in the request, `tags[2]` inside lists.
     #[schema(examples("title"))]

@@ -1,9 +1,9 @@
 //! JSON from outside as one of our types. A value of the wrong shape is named by its field, in words of JSON rather than
 //! of Rust. Every wrong field is reported, not only the first.
 
-use serde::Deserializer;
 use serde::de::value::Error as Stop;
 use serde::de::{DeserializeOwned, Error, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
@@ -66,6 +66,11 @@ fn remove(value: &mut Value, path: &Path) -> bool {
     let Some((last, outer)) = keys.split_last() else { return false };
     let parent = outer.iter().try_fold(value, |value, key| value.get_mut(*key));
     parent.and_then(Value::as_object_mut).is_some_and(|fields| fields.shift_remove(*last).is_some())
+}
+
+/// Deserializes a field of a patch: `null` differs from absent, because only a present value gets here.
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Returns the names of the fields that a struct is read from.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Clock, words};
+use crate::{Clock, words::words};
 
 /// Longer ones are cut: they are read on small screens, and go into subjects and variables.
 pub const MAX_TITLE_CHARS: usize = 300;

@@ -90,15 +90,17 @@ impl Reminder {
 }
 
 /// A reminder as somebody asks for it.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ReminderDraft)]
 pub struct Draft {
     pub task_id: String,
     /// RFC 3339, or a date and time in the user's zone.
     pub remind_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1440)]
     pub repeat_interval_minutes: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100)]
     pub repeat_count: Option<i64>,
 }

@@ -1,11 +1,11 @@
 //! Sessions: a conversation with one live process of an agent.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::words;
+use crate::words::words;
 
 words! {
     #[schema(as = SessionState)]
@@ -23,7 +23,7 @@ words! {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Session {
     pub id: Uuid,
     pub agent_id: String,

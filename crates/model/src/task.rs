@@ -1,15 +1,18 @@
 //! Tasks: what they are, how one is created and changed, what follows one that repeats, and which of them a list shows.
 
+mod changed;
 mod next;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+pub use self::changed::{ChangeKind, Changed, Undone};
 use crate::due::{Due, Period};
 use crate::invalid::Checks;
+use crate::json::present;
 use crate::{Clock, Invalid, User, recurrence, text};
 
 pub const MAX_TITLE: usize = 200;
@@ -136,8 +139,8 @@ impl Task {
     }
 }
 
-/// A task as somebody asks for it.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+/// A request for a new task.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TaskDraft)]
 pub struct Draft {
@@ -189,37 +192,32 @@ impl Draft {
 }
 
 /// Changes to a task: absent leaves a field as it is, `null` empties it.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TaskPatch)]
 pub struct Patch {
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false, min_length = 1, max_length = 200)]
     pub title: Option<String>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, max_length = 1000)]
     pub description: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Status, required = false)]
     pub status: Option<String>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Priority, required = false)]
     pub priority: Option<String>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, examples("2026-01-31"))]
     pub due_date: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     pub recurrence: Option<Option<String>>,
     /// Replaces all tags.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Vec<String>, required = false, max_items = 20)]
     pub tags: Option<Vec<String>>,
-}
-
-/// Tells `null` from absent: only a present value reaches the deserializer.
-fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
 }
 
 /// A [`Patch`] whose every value is valid.

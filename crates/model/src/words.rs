@@ -1,13 +1,18 @@
 //! Enumerations whose values are words: in JSON, in the database and on the command line alike.
 
-/// `words! { pub enum Mode { Task = "task" } }`: with `as_str`, `parse` that names the field, and serde in those words.
-#[macro_export]
+/// Declares an enumeration of words that is part of the API description: `words! { pub enum Mode { Task = "task" } }`.
 macro_rules! words {
+    ($($declaration:tt)*) => {
+        $crate::plain_words! { #[derive(utoipa::ToSchema)] $($declaration)* }
+    };
+}
+pub(crate) use words;
+
+/// Declares an enumeration of words with `as_str`, a `parse` whose error names the field, and serde in those words.
+#[macro_export]
+macro_rules! plain_words {
     ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$of:meta])* $variant:ident = $word:tt),+ $(,)? }) => {
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-            utoipa::ToSchema,
-        )]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         $(#[$attribute])*
         pub enum $name {
             $($(#[$of])* #[serde(rename = $word)] $variant),+

@@ -4,19 +4,42 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use serde::de::value::MapDeserializer;
-use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::{Error, Reason};
 
-pub(crate) fn from_parameters<T: DeserializeOwned>(parameters: Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Result<T, Error> {
-    let fields = parameters.iter().map(|(name, value)| (&**name, Parameter { name, value }));
-    T::deserialize(MapDeserializer::new(fields))
+pub(crate) fn from_parameters<T: DeserializeOwned>(parameters: &[(Cow<'_, str>, Cow<'_, str>)]) -> Result<T, Error> {
+    T::deserialize(MapAccessDeserializer::new(Parameters { rest: parameters.iter(), value: None }))
+}
+
+/// Passes one parameter after the other to the struct.
+struct Parameters<'a> {
+    rest: std::slice::Iter<'a, (Cow<'a, str>, Cow<'a, str>)>,
+    value: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> MapAccess<'a> for Parameters<'a> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'a>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+        let Some((name, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some((name, value));
+        seed.deserialize(BorrowedStrDeserializer::new(name)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        let (name, value) = self.value.take().unwrap_or_default();
+        seed.deserialize(Parameter(value)).map_err(|error| match error.parameter.is_empty() {
+            true => Error { parameter: name.to_owned(), ..error },
+            false => error,
+        })
+    }
 }
 
 impl de::Error for Error {
-    /// The deserializer of the parameter adds its name.
+    /// [`Parameters`] adds the name of the parameter.
     fn custom<T: Display>(message: T) -> Self {
         Self { parameter: String::new(), reason: Reason::Invalid(message.to_string()) }
     }
@@ -36,30 +59,11 @@ impl de::Error for Error {
 
 /// The value of one parameter.
 #[derive(Clone, Copy)]
-struct Parameter<'a> {
-    name: &'a str,
-    value: &'a str,
-}
+struct Parameter<'a>(&'a str);
 
-impl<'a> Parameter<'a> {
-    fn named<T>(self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| match error.parameter.is_empty() {
-            true => Error { parameter: self.name.to_owned(), ..error },
-            false => error,
-        })
-    }
-
+impl Parameter<'_> {
     fn parsed<T: FromStr>(self, expected: &str) -> Result<T, Error> {
-        let invalid = |_| de::Error::custom(format!("must be {expected}"));
-        self.named(self.value.parse().map_err(invalid))
-    }
-}
-
-impl<'de> IntoDeserializer<'de, Error> for Parameter<'de> {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
+        self.0.parse().map_err(|_| de::Error::custom(format!("must be {expected}")))
     }
 }
 
@@ -67,8 +71,7 @@ impl<'de> IntoDeserializer<'de, Error> for Parameter<'de> {
 macro_rules! parse {
     ($($method:ident $visit:ident $expected:literal,)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            let value = self.parsed($expected)?;
-            self.named(visitor.$visit(value))
+            visitor.$visit(self.parsed($expected)?)
         }
     )*};
 }
@@ -77,7 +80,7 @@ impl<'de> Deserializer<'de> for Parameter<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.named(visitor.visit_borrowed_str(self.value))
+        visitor.visit_borrowed_str(self.0)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -94,7 +97,7 @@ impl<'de> Deserializer<'de> for Parameter<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.named(visitor.visit_enum(self.value.into_deserializer()))
+        visitor.visit_enum(BorrowedStrDeserializer::new(self.0))
     }
 
     parse! {

@@ -50,7 +50,7 @@ pub fn parse<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
         }
         parameters.push((name, value));
     }
-    deserialize::from_parameters(parameters)
+    deserialize::from_parameters(&parameters)
 }
 
 /// Returns the decoded names and values in their order. A pair that is refused does not end the iteration.

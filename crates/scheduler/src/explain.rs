@@ -2,34 +2,15 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::schedule::{Decision, Kind, Schedule};
-use serde::Serialize;
+use model::schedule::{Decision, Explanation, Kind, Schedule};
 use store::Conn;
 use store::executions::Whose;
 use store::schedules;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Scheduler;
 use crate::manage::when;
 use crate::when::{When, put_off};
-
-/// Why a schedule did, or did not, run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ScheduleExplanation)]
-pub struct Explanation {
-    pub schedule_id: Uuid,
-    /// The time that was asked about.
-    pub at: Timestamp,
-    /// The last of the schedule's times until then.
-    pub due_at: Option<Timestamp>,
-    /// What was decided about it, if that is on record.
-    pub decision: Option<Decision>,
-    /// What somebody ran by hand between that time and the next one, if anything.
-    pub by_hand: Option<Decision>,
-    /// A few sentences, in the schedule's zone.
-    pub text: String,
-}
 
 impl Scheduler {
     /// What happened around `at`, and what comes next.

@@ -25,7 +25,6 @@ use store::{Store, Transaction};
 use supervisor::Supervisor;
 use tokio::sync::Notify;
 
-pub use explain::Explanation;
 pub use manage::{Checked, check_written};
 pub use notices::{Event, News, Notices, Silent};
 pub use sync::Synced;

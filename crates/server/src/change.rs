@@ -36,7 +36,7 @@ impl<T: RequestBody> FromRequest<App> for Change<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        input::Query::read(parts.uri.query(), &[])?;
+        input::parameters::<input::NoParameters>(parts.uri.query())?;
         let limit = T::limit(app);
         let bytes = match T::patience(app) {
             Some(patience) => tokio::time::timeout(patience, read(body, limit)).await,

@@ -3,6 +3,7 @@
 
 mod protocols;
 
+use api::Problem;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
@@ -10,15 +11,16 @@ use axum::routing::get;
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ComponentsBuilder, ContentBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder, Ref,
-    Required, ResponseBuilder, Type,
+    ComponentsBuilder, Content, ContentBuilder, InfoBuilder, LicenseBuilder, ObjectBuilder, OpenApi, OpenApiBuilder,
+    Ref, RefOr, Required, ResponseBuilder, Type,
 };
 use utoipa::{OpenApi as _, PartialSchema, ToSchema};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::App;
-use crate::api::RESTORE;
-use crate::problem::Body;
+use crate::handlers::RESTORE;
+
+const PROBLEM_JSON: &str = "application/problem+json";
 
 const ABOUT: &str = "One program that runs AI agents for people: tasks and reminders in plain language, command-line \
                      agents under supervision. Errors are `application/problem+json`; every answer has an \
@@ -34,7 +36,7 @@ pub(crate) fn about() -> OpenApi {
         .license(Some(license))
         .build();
     let components = ComponentsBuilder::new()
-        .schema(Body::name(), Body::schema())
+        .schema(Problem::name(), Problem::schema())
         .schema(model::Violation::name(), model::Violation::schema())
         .security_scheme("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)))
         .build();
@@ -52,9 +54,9 @@ pub(crate) fn pages(mut description: OpenApi) -> Router<App> {
             if path != RESTORE {
                 add_idempotency_key(operation);
             }
-            add_common_problems(operation);
+            add_problems(operation);
         }
-        item.get.iter_mut().for_each(add_common_problems);
+        item.get.iter_mut().for_each(add_problems);
     }
     description.merge(protocols::Protocols::openapi());
     // As text once and for all: the tree it is made from is large and of no further use.
@@ -79,8 +81,9 @@ fn add_idempotency_key(operation: &mut Operation) {
     add_problem(operation, 409, "The first request with this Idempotency-Key is still at work");
 }
 
-/// Answers that every operation may give.
-fn add_common_problems(operation: &mut Operation) {
+/// Adds the errors that every operation may respond with.
+fn add_problems(operation: &mut Operation) {
+    add_problem_bodies(operation);
     let common = [
         (403, "The page or the user is not allowed to"),
         (500, "A fault of the server; the log has the details under the request's id"),
@@ -101,9 +104,22 @@ fn add_common_problems(operation: &mut Operation) {
     sets.into_iter().flatten().for_each(|(status, text)| add_problem(operation, *status, text));
 }
 
-/// Unless the handler describes that status itself.
+/// Gives the errors that a handler describes their body.
+fn add_problem_bodies(operation: &mut Operation) {
+    for (status, response) in &mut operation.responses.responses {
+        let RefOr::T(response) = response else { continue };
+        if status.starts_with(['4', '5']) && response.content.is_empty() {
+            response.content.insert(PROBLEM_JSON.to_owned(), problem_content().into());
+        }
+    }
+}
+
+/// Adds an error, unless the handler describes that status itself.
 fn add_problem(operation: &mut Operation, status: u16, text: &str) {
-    let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Body::name()))).build();
-    let response = ResponseBuilder::new().description(text).content("application/problem+json", content).build();
+    let response = ResponseBuilder::new().description(text).content(PROBLEM_JSON, problem_content()).build();
     operation.responses.responses.entry(status.to_string()).or_insert(response.into());
+}
+
+fn problem_content() -> Content {
+    ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build()
 }

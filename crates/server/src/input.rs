@@ -8,7 +8,9 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use model::Invalid;
 use query::Reason;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use store::page::{Cursor, DEFAULT_LIMIT, MAX_LIMIT};
 use uuid::Uuid;
 
 use crate::Problem;
@@ -34,39 +36,38 @@ fn require_json(parts: &Parts) -> Result<(), Problem> {
     Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", detail))
 }
 
-/// The parameters of a query string: each known, each at most once.
-pub(crate) struct Query(Vec<(&'static str, String)>);
+/// The query string, read into a struct of `api`.
+pub(crate) struct Params<T>(pub(crate) T);
 
-impl Query {
-    pub(crate) fn read(query: Option<&str>, known: &[&'static str]) -> Result<Self, Invalid> {
-        let mut params = Vec::new();
-        for pair in query::pairs(query.unwrap_or_default()) {
-            let (name, value) = pair.map_err(refused)?;
-            let Some(name) = known.iter().find(|known| **known == name) else {
-                let message = format!("is not a parameter here; known: {}", known.join(", "));
-                return Err(Invalid::one(name, "unknown", message));
-            };
-            if params.iter().any(|(given, _)| given == name) {
-                return Err(refused(query::Error { parameter: (*name).to_owned(), reason: Reason::Repeated }));
-            }
-            params.push((*name, value.into_owned()));
-        }
-        Ok(Self(params))
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Ok(Self(parameters(parts.uri.query())?))
     }
+}
 
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
-    }
+/// Refuses every parameter.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParameters {}
 
-    /// `limit` and `cursor`, which every listing has.
-    pub(crate) fn page(&self) -> Result<(i64, Option<store::page::Cursor>), Invalid> {
-        let max = store::page::MAX_LIMIT;
-        let limit = match self.text("limit").map(str::parse) {
-            None => store::page::DEFAULT_LIMIT,
-            Some(Ok(limit)) if (1..=max).contains(&limit) => limit,
-            Some(_) => return Err(Invalid::one("limit", "range", format!("must be a number between 1 and {max}"))),
-        };
-        Ok((limit, self.text("cursor").map(store::page::Cursor::parse).transpose()?))
+/// Reads a query string. Fails if a parameter is unknown, repeated or not of its type.
+pub(crate) fn parameters<T: DeserializeOwned>(query: Option<&str>) -> Result<T, Invalid> {
+    query::parse(query.unwrap_or_default()).map_err(refused)
+}
+
+/// Returns the limit and the cursor of a listing.
+pub(crate) fn page(list: &impl api::List) -> Result<(i64, Option<Cursor>), Invalid> {
+    let cursor = list.cursor().map(Cursor::parse).transpose()?;
+    Ok((in_range(list.limit(), DEFAULT_LIMIT)?, cursor))
+}
+
+/// Checks a `limit`.
+pub(crate) fn in_range(limit: Option<i64>, default: i64) -> Result<i64, Invalid> {
+    match limit.unwrap_or(default) {
+        limit if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
+        _ => Err(Invalid::one("limit", "range", format!("must be a number between 1 and {MAX_LIMIT}"))),
     }
 }
 
@@ -124,6 +125,7 @@ impl PathId for model::conversation::Id {
 
 #[cfg(test)]
 mod tests {
+    use api::tasks::ListTasks;
     use axum::http::Request;
 
     use super::*;
@@ -154,22 +156,21 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_query_is_named() {
-        let read = |query| Query::read(Some(query), &["q", "limit", "cursor"]);
-        assert_eq!(read("q=two+words%21&limit=5").unwrap().text("q"), Some("two words!"));
+        let read = |query| parameters::<ListTasks>(Some(query));
+        assert_eq!(read("q=two+words%21&limit=5").unwrap().q.as_deref(), Some("two words!"));
         for (query, field, rule) in [
             ("x=1", "x", "unknown"),
             ("q=a&q=b", "q", "once"),
             ("q=%ff", "q", "utf8"),
             ("%ff=a", "query", "utf8"),
             ("q=%00", "q", "characters"),
+            ("limit=", "limit", "type"),
         ] {
             let violation = read(query).err().unwrap().violations.remove(0);
             assert_eq!((violation.field.as_str(), violation.rule.as_str()), (field, rule), "{query}");
         }
-        for (query, field) in
-            [("limit=0", "limit"), ("limit=201", "limit"), ("limit=", "limit"), ("cursor=x", "cursor")]
-        {
-            assert_eq!(read(query).unwrap().page().err().unwrap().violations[0].field, field, "{query}");
+        for (query, field) in [("limit=0", "limit"), ("limit=201", "limit"), ("cursor=x", "cursor")] {
+            assert_eq!(page(&read(query).unwrap()).err().unwrap().violations[0].field, field, "{query}");
         }
     }
 }

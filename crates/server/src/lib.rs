@@ -5,7 +5,6 @@
 //! reaches a handler in `api`, which speaks to the store in one call. Handlers know no SQL and no configuration file.
 
 mod a2a;
-mod api;
 pub mod app;
 pub mod auth;
 mod change;
@@ -13,6 +12,7 @@ mod chat;
 mod docs;
 mod event_stream;
 mod guard;
+mod handlers;
 mod health;
 pub mod housekeeping;
 mod input;
@@ -59,7 +59,7 @@ pub fn health_router(app: App) -> Router {
 
 /// Every route there is.
 pub fn router(app: App) -> Router {
-    let (api, api_docs) = api::routes().split_for_parts();
+    let (api, api_docs) = handlers::routes().split_for_parts();
     let (open, mut description) = OpenApiRouter::with_openapi(docs::about())
         .routes(routes!(health::health))
         .routes(routes!(health::live))

@@ -3,11 +3,10 @@
 
 use std::borrow::Cow;
 
+use api::PROBLEM_TYPE_PREFIX;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use model::{Invalid, Violation};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 /// What went wrong with a request.
 #[derive(Clone, Debug)]
@@ -20,29 +19,6 @@ pub struct Problem {
     retry_after: Option<u64>,
     /// For the log: what the sender must not see.
     cause: Option<String>,
-}
-
-/// A [`Problem`] as it is sent.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Problem)]
-pub(crate) struct Body<'a> {
-    /// Names the kind of problem.
-    #[serde(rename = "type")]
-    #[schema(examples("urn:adjutant:problem:validation"))]
-    kind: String,
-    #[schema(examples("Unprocessable Entity"))]
-    title: &'a str,
-    #[schema(examples(422))]
-    status: u16,
-    #[schema(examples("title must not be empty"))]
-    detail: &'a str,
-    /// The answer's `X-Request-ID`.
-    #[schema(examples("req_0f3a5c7e9b1d"))]
-    request_id: &'a str,
-    /// What is wrong with the request, one entry a violation.
-    #[serde(skip_serializing_if = "<[Violation]>::is_empty")]
-    #[schema(value_type = Vec<Violation>, required = false)]
-    errors: &'a [Violation],
 }
 
 /// What is noted beside an answer for the log.
@@ -58,15 +34,15 @@ impl Problem {
         Self { status, kind, detail: detail.into(), errors: Vec::new(), retry_after: None, cause: None }
     }
 
-    /// The body, for the request of this id.
-    pub(crate) fn body<'a>(&'a self, request_id: &'a str) -> Body<'a> {
-        Body {
-            kind: format!("urn:adjutant:problem:{}", self.kind),
-            title: self.status.canonical_reason().unwrap_or("Error"),
+    /// Returns the body for the request of this id.
+    pub(crate) fn body<'a>(&'a self, request_id: &'a str) -> api::Problem<'a> {
+        api::Problem {
+            kind: format!("{PROBLEM_TYPE_PREFIX}{}", self.kind).into(),
+            title: self.status.canonical_reason().unwrap_or("Error").into(),
             status: self.status.as_u16(),
-            detail: &self.detail,
-            request_id,
-            errors: &self.errors,
+            detail: (&*self.detail).into(),
+            request_id: request_id.into(),
+            errors: self.errors.as_slice().into(),
         }
     }
 

@@ -16,7 +16,7 @@ use futures::FutureExt;
 use redact::redact;
 use tracing::{Instrument, Span, field};
 
-use crate::api::time_limit;
+use crate::handlers::time_limit;
 use crate::problem::Failure;
 use crate::{App, Problem};
 

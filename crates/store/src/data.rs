@@ -11,7 +11,6 @@ use model::said::Said;
 use model::task::Task;
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 use crate::conn::{Conn, args};
 use crate::executions::Whose;
@@ -92,19 +91,16 @@ pub async fn erase(conn: &mut Conn, owner: UserId) -> Result<()> {
 }
 
 /// An execution with what it said, by stream.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[schema(as = ExecutionWithOutput)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ran {
     #[serde(flatten)]
     pub execution: Execution,
     pub output: BTreeMap<String, String>,
     /// What it said that is more than text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
     pub said: Vec<Said>,
     /// The message in which it was asked for, where that came from another agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
     pub message: Option<Value>,
 }
 

@@ -2,30 +2,13 @@
 //! are there or neither is, and one undo takes both back.
 
 use jiff::tz::TimeZone;
-use model::task::{Change, Status, Task};
+use model::task::{Change, Changed, Status, Task};
 use model::{Clock, UserId};
-use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::conn::{Conn, args};
 use crate::undo::Step;
 use crate::{Error, Result, reminders, tasks};
-
-/// A task after a change.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-#[schema(as = ChangedTask)]
-pub struct Changed {
-    #[serde(flatten)]
-    pub task: Task,
-    /// Only where a recurring task was completed: the one that follows, or null where that was the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Task>)]
-    pub next_task: Option<Option<Task>>,
-    /// Whether the change said anything new.
-    #[serde(skip)]
-    pub changed: bool,
-}
 
 /// Applies a change; `zone` is the owner's, whose calendar decides when the next task is due.
 pub async fn change(

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use model::UserId;
 use model::due::Due;
-use model::task::{Change, Filter, Priority, Status, Task};
+use model::task::{Change, ChangeKind, Filter, Priority, Status, Task};
 use uuid::Uuid;
 
 use crate::conn::{Arg, Conn, Row, Statement, args};
 use crate::page::{Cursor, Page};
-use crate::undo::{Kind, Step};
+use crate::undo::Step;
 use crate::{Error, Result, reminders};
 
 const COLUMNS: &str = "id, title, description, status, priority, due_date, recurrence, tags, created_at, updated_at, \
@@ -17,7 +17,7 @@ const COLUMNS: &str = "id, title, description, status, priority, due_date, recur
 /// Adds a task that [`model::task::Draft::check`] made.
 pub async fn create(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<()> {
     put(conn, step.owner(), task).await?;
-    step.record(conn, Kind::Created, task.id, None, &[]).await
+    step.record(conn, ChangeKind::Created, task.id, None, &[]).await
 }
 
 pub async fn get(conn: &mut Conn, owner: UserId, id: Uuid) -> Result<Task> {
@@ -61,7 +61,7 @@ pub async fn change(conn: &mut Conn, step: &mut Step, id: Uuid, change: &Change,
     if after != before {
         put(conn, owner, &after).await?;
         let completed = before.status == Status::Pending && after.status == Status::Completed;
-        let kind = if completed { Kind::Completed } else { Kind::Updated };
+        let kind = if completed { ChangeKind::Completed } else { ChangeKind::Updated };
         let dropped = if completed { reminders::drop_of_task(conn, owner, id).await? } else { Vec::new() };
         step.record(conn, kind, id, Some(&before), &dropped).await?;
     }
@@ -73,7 +73,7 @@ pub async fn delete(conn: &mut Conn, step: &mut Step, id: Uuid) -> Result<Task> 
     let before = select(conn, owner, id, true).await?.ok_or(Error::NotFound)?;
     remove(conn, owner, id).await?;
     let dropped = reminders::drop_of_task(conn, owner, id).await?;
-    step.record(conn, Kind::Deleted, id, Some(&before), &dropped).await?;
+    step.record(conn, ChangeKind::Deleted, id, Some(&before), &dropped).await?;
     Ok(before)
 }
 
@@ -81,7 +81,7 @@ pub async fn delete(conn: &mut Conn, step: &mut Step, id: Uuid) -> Result<Task> 
 pub(crate) async fn add_if_new(conn: &mut Conn, step: &mut Step, task: &Task) -> Result<bool> {
     let added = insert(conn, step.owner(), task, " ON CONFLICT (owner, id) DO NOTHING").await? == 1;
     if added {
-        step.record(conn, Kind::Created, task.id, None, &[]).await?;
+        step.record(conn, ChangeKind::Created, task.id, None, &[]).await?;
     }
     Ok(added)
 }

@@ -2,9 +2,7 @@
 
 use model::UserId;
 use model::reminder::Reminder;
-use model::task::{Status, Task};
-use serde::Serialize;
-use utoipa::ToSchema;
+use model::task::{ChangeKind, Status, Task, Undone};
 use uuid::Uuid;
 
 use crate::conn::{Conn, args};
@@ -12,27 +10,6 @@ use crate::{Error, Result, reminders, tasks};
 
 /// How far back a user can go (TASK-1).
 pub const DEPTH: i64 = 50;
-
-/// What a step did to a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = TaskChangeKind)]
-pub enum Kind {
-    Created,
-    Updated,
-    Completed,
-    Deleted,
-    /// A reminder was set for it.
-    Reminded,
-}
-
-/// A step that was taken back: what it had done, and the tasks as they are now (those it had created: as they were).
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Undone {
-    pub undone: Kind,
-    pub tasks: Vec<Task>,
-    pub count: usize,
-}
 
 /// A change being made: all tasks it touches are undone together.
 #[derive(Debug)]
@@ -62,7 +39,7 @@ impl Step {
     pub(crate) async fn record(
         &mut self,
         conn: &mut Conn,
-        kind: Kind,
+        kind: ChangeKind,
         task: Uuid,
         before: Option<&Task>,
         dropped: &[String],
@@ -75,14 +52,14 @@ impl Step {
 
     /// Notes that a reminder was set.
     pub(crate) async fn record_reminder(&mut self, conn: &mut Conn, reminder: &Reminder) -> Result<()> {
-        self.note(conn, Kind::Reminded, reminder.task_id, Some(reminder.id.to_string()), None).await
+        self.note(conn, ChangeKind::Reminded, reminder.task_id, Some(reminder.id.to_string()), None).await
     }
 
     /// `before` is a task as it was, or the id of a reminder.
     async fn note(
         &mut self,
         conn: &mut Conn,
-        kind: Kind,
+        kind: ChangeKind,
         task: Uuid,
         before: Option<String>,
         dropped: Option<String>,
@@ -110,13 +87,19 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
     if rows.is_empty() {
         return Err(Error::NotFound);
     }
-    let changes = rows.iter().map(|row| Ok((row.parsed(0, Uuid::try_parse)?, row.parsed(1, Kind::parse)?, row)));
+    let changes = rows
+        .iter()
+        .map(|row| Ok((row.parsed(0, Uuid::try_parse)?, row.parsed(1, |word| ChangeKind::parse("kind", word))?, row)));
     let changes = changes.collect::<Result<Vec<_>>>()?;
-    let main = changes.iter().map(|(_, kind, _)| *kind).find(|kind| *kind != Kind::Created).unwrap_or(Kind::Created);
+    let main = changes
+        .iter()
+        .map(|(_, kind, _)| *kind)
+        .find(|kind| *kind != ChangeKind::Created)
+        .unwrap_or(ChangeKind::Created);
     let mut undone = Undone { undone: main, tasks: Vec::new(), count: 0 };
     for (task_id, kind, row) in changes {
         let task = match row.maybe_text(2)? {
-            Some(reminder) if kind == Kind::Reminded => {
+            Some(reminder) if kind == ChangeKind::Reminded => {
                 reminders::remove(conn, owner, &reminder).await?;
                 let Some(task) = tasks::select(conn, owner, task_id, false).await? else { continue };
                 task
@@ -139,7 +122,7 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
                 tasks::remove(conn, owner, task_id).await?;
                 reminders::remove_of_task(conn, owner, task_id).await?;
                 // It only followed one that was completed: nobody asked for it by name.
-                if main != Kind::Created {
+                if main != ChangeKind::Created {
                     continue;
                 }
                 task
@@ -149,22 +132,4 @@ pub async fn undo(conn: &mut Conn, owner: UserId) -> Result<Undone> {
     }
     undone.count = undone.tasks.len();
     Ok(undone)
-}
-
-impl Kind {
-    const ALL: [Self; 5] = [Self::Created, Self::Updated, Self::Completed, Self::Deleted, Self::Reminded];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Completed => "completed",
-            Self::Deleted => "deleted",
-            Self::Reminded => "reminded",
-        }
-    }
-
-    fn parse(word: &str) -> Result<Self, &'static str> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or("unknown kind of change")
-    }
 }

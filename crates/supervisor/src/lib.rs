@@ -48,7 +48,7 @@ pub use clip::{Clip, Clipped};
 pub use desk::{Account, Desk, Stop};
 pub use failure::Failure;
 pub use follow::{Bell, Follower, Told};
-pub use registry::{Entry, Source};
+pub use registry::Entry;
 pub use runner::{Asker, Ended, Request, Run, Runner};
 pub use sessions::NewSession;
 pub use streams::Name as Stream;

@@ -5,23 +5,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use model::User;
-use model::agent::{ASSISTANT, Agent};
-use serde::Serialize;
+use model::agent::{ASSISTANT, Agent, Source};
 use store::agents::Kept;
-use utoipa::ToSchema;
 
 use crate::runner::Runner;
-
-/// Where an agent comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = AgentSource)]
-pub enum Source {
-    BuiltIn,
-    /// The configuration file: it cannot be changed over the API.
-    File,
-    Api,
-}
 
 /// An agent and what carries it out.
 #[derive(Clone)]

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use model::words;
+use model::plain_words;
 use redact::{Redactor, Stream as Redacting};
 
-words! {
+plain_words! {
     pub enum Name {
         Stdout = "stdout",
         Stderr = "stderr",

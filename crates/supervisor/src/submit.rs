@@ -7,44 +7,33 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use model::agent::{Agent, Override};
+use model::agent::{Agent, Override, Seconds, Source};
 use model::execution::{Execution, FollowUp, State};
 use model::invalid::Checks;
 use model::said::{self, Part};
 use model::{Invalid, User};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use store::Transaction;
 use store::executions::New;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::registry::{Entry, Source};
+use crate::registry::Entry;
 use crate::runner::{Asker, Request};
 use crate::spool::SpooledRequest;
 use crate::{Refused, Supervisor, desk};
 
-/// A run as it is asked for.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ExecutionDraft)]
+/// A request for a run.
+#[derive(Clone, Debug, Default)]
 pub struct Draft {
-    #[serde(default)]
     pub input: String,
-    #[serde(default)]
-    #[schema(value_type = Option<Object>)]
     pub parameters: Option<Map<String, Value>>,
-    /// For administrators, where the agent consents.
-    #[serde(default)]
+    /// For administrators, if the agent allows it.
     pub working_directory: Option<String>,
-    /// For administrators, where the agent consents.
-    #[serde(default)]
+    /// For administrators, if the agent allows it.
     pub envs: Option<BTreeMap<String, String>>,
-    /// In seconds; no longer than the agent's own.
-    #[serde(default)]
-    pub timeout: Option<model::agent::Seconds>,
-    /// The message of another agent, as A2A writes it; its text is the input.
-    #[serde(skip)]
+    /// No longer than the agent's own.
+    pub timeout: Option<Seconds>,
+    /// The message of another agent in the form of A2A; its text is the input.
     pub message: Option<Value>,
 }
 
@@ -198,7 +187,7 @@ impl Supervisor {
                 checks.fail("parameters", "name", "must have names that can stand between {{ and }}");
             }
         }
-        if draft.timeout.is_some_and(model::agent::Seconds::is_zero) {
+        if draft.timeout.is_some_and(Seconds::is_zero) {
             checks.fail("timeout", "range", "must be greater than 0");
         }
         for (field, given, consent) in [
@@ -237,7 +226,7 @@ fn new_execution(
     id: Uuid,
     agent: &Agent,
     input: String,
-    timeout: model::agent::Seconds,
+    timeout: Seconds,
     now: Timestamp,
     (schedule_id, session_id): (Option<Uuid>, Option<Uuid>),
     context: Map<String, Value>,

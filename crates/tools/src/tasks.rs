@@ -1,12 +1,11 @@
 //! What the tools do to tasks. Everything is checked before anything is changed.
 
 use model::Invalid;
-use model::task::{Change, Draft, Filter, FilterDraft, Patch, Task};
+use model::task::{Change, Changed, Draft, Filter, FilterDraft, Patch, Task};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Conn;
 use store::page::Cursor;
-use store::recurring::Changed;
 use store::undo::Step;
 use uuid::Uuid;
 

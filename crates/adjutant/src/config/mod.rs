@@ -23,11 +23,12 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
+use model::agent::Source;
 use secrecy::{ExposeSecret, SecretString};
 use server::settings::{A2a, Auth, Rate};
 use store::Location;
 use store::housekeeping::Retention;
-use supervisor::{Source, Supervisor};
+use supervisor::Supervisor;
 use tools::foreign;
 
 pub(crate) use document::{Document, Origin};

@@ -20,7 +20,7 @@ pub use endpoint::Endpoint;
 pub use seconds::Seconds;
 
 use crate::execution::Category;
-use crate::{User, words};
+use crate::{User, words::words};
 use redact::What;
 
 /// The id of the built-in assistant, which nobody else can have.
@@ -143,6 +143,16 @@ words! {
     /// One run after another, or a conversation with one process.
     #[schema(as = AgentMode)]
     pub enum Mode { Task = "task", Interactive = "interactive" }
+}
+words! {
+    /// The origin of an agent's configuration.
+    #[schema(as = AgentSource)]
+    pub enum Source {
+        BuiltIn = "built_in",
+        /// The configuration file: it cannot be changed over the API.
+        File = "file",
+        Api = "api",
+    }
 }
 words! {
     pub enum InputPattern { Stdin = "stdin", File = "file", Args = "args", JsonRpc = "json-rpc" }

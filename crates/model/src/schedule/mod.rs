@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-pub use decision::{Decision, Kind};
+pub use decision::{Decision, Explanation, Kind};
 pub use draft::{Draft, MAX_NAME, Patch};
 pub use length::Length;
 
 use crate::execution::Status;
-use crate::words;
+use crate::words::words;
 
 /// The key of `input_parameters` whose value is the text that the agent is given; the rest are parameters of the run.
 pub const INPUT: &str = "input";
@@ -84,7 +84,7 @@ impl Settings {
 }
 
 /// An agent that is run at certain times.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
     pub id: Uuid,
     #[serde(flatten)]

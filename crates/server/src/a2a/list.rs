@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use ::a2a::Version;
+use api::agents::ListAgents;
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::{Extensions, HeaderMap};
 use model::User;
 use model::agent::endpoint::AUTHORIZATION;
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use super::admission::{self, Offered, Way};
 use super::cards::{self, Base};
-use crate::input::Query;
+use crate::input::Params;
 use crate::{App, Problem, auth};
 
 #[derive(Serialize)]
@@ -28,11 +29,10 @@ pub(super) struct Cards {
 /// sees those that take calls from everyone.
 pub(super) async fn list(
     State(app): State<App>,
-    RawQuery(query): RawQuery,
+    Params(_): Params<ListAgents>,
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Result<Json<Cards>, Problem> {
-    Query::read(query.as_deref(), &["limit", "cursor"])?;
     let in_force = app.in_force();
     let from = admission::address(&in_force, &extensions, &headers);
     if let Some(wait) = app.a2a().blocks.wait(from, app.clock().now()) {

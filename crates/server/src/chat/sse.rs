@@ -1,59 +1,32 @@
 //! Encodes a turn as server-sent events (S0's format). Their ids count from 1, so that a client can say what it has seen.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use api::chat::{Done, EventData, ResponseDelta, Thinking, ToolCallProgress, TurnError};
+use assistant::TurnEvent;
 use assistant::turn::{TurnOutcome, TurnStream};
-use assistant::{ErrorType, Status, TurnEvent};
 use axum::body::Body;
 use axum::response::Response;
-use model::conversation::Id;
 use serde::Serialize;
-use serde_json::Value;
 use sse::KEEP_ALIVE;
 
-use super::document::TokenUsage;
+use super::document::token_usage;
 use crate::event_stream;
 
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The data of one event.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Data<'a> {
-    Thinking { content: &'a str },
-    ToolCall { tool_name: &'a str, arguments: &'a Value, status: Status },
-    ResponseDelta { delta: &'a str, accumulated: &'a str },
-    Error { error_type: ErrorType, message: &'a str, recoverable: bool },
-    Done(Done<'a>),
-}
-
-#[derive(Serialize)]
-struct Done<'a> {
-    final_output: &'a str,
-    tools_called: Vec<&'a str>,
-    success: bool,
-    conversation_id: Option<&'a Id>,
-    /// The reply that confirms a pending action.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    confirmation_phrase: Option<&'a str>,
-    model: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<TokenUsage>,
-}
-
-impl<'a> From<&'a TurnOutcome> for Done<'a> {
-    fn from(outcome: &'a TurnOutcome) -> Self {
-        let result = &outcome.result;
-        Self {
-            final_output: &result.response,
-            tools_called: result.tool_calls.iter().map(|call| call.tool_name.as_str()).collect(),
-            success: result.success,
-            conversation_id: outcome.conversation_id.as_ref(),
-            confirmation_phrase: result.held.as_ref().map(|held| held.phrase.as_str()),
-            model: &outcome.model,
-            usage: result.usage().map(TokenUsage::from),
-        }
+fn done(outcome: &TurnOutcome) -> Done<'_> {
+    let result = &outcome.result;
+    Done {
+        final_output: (&*result.response).into(),
+        tools_called: result.tool_calls.iter().map(|call| call.tool_name.as_str().into()).collect(),
+        success: result.success,
+        conversation_id: outcome.conversation_id.as_ref().map(Cow::Borrowed),
+        confirmation_phrase: result.held.as_ref().map(|held| held.phrase.as_str().into()),
+        model: outcome.model.as_str().into(),
+        usage: result.usage().map(token_usage),
     }
 }
 
@@ -98,17 +71,26 @@ fn ready(stream: &mut TurnStream) -> String {
 
 fn push_event(text: &mut String, id: usize, event: &TurnEvent, request_id: &str) {
     let (name, data) = match event {
-        TurnEvent::Thinking { content } => ("thinking", Data::Thinking { content }),
+        TurnEvent::Thinking { content } => {
+            ("thinking", EventData::Thinking(Thinking { content: content.as_str().into() }))
+        }
         TurnEvent::ToolCall { tool_name, arguments, status } => {
-            ("tool_call", Data::ToolCall { tool_name, arguments, status: *status })
+            let tool_name = tool_name.as_str().into();
+            let arguments = Cow::Borrowed(arguments);
+            let status = status.as_str().into();
+            ("tool_call", EventData::ToolCall(ToolCallProgress { tool_name, arguments, status }))
         }
         TurnEvent::ResponseDelta { delta, accumulated } => {
-            ("response_delta", Data::ResponseDelta { delta, accumulated })
+            let delta = delta.as_str().into();
+            let accumulated = accumulated.as_str().into();
+            ("response_delta", EventData::ResponseDelta(ResponseDelta { delta, accumulated }))
         }
         TurnEvent::Error { error_type, message, recoverable } => {
-            ("error", Data::Error { error_type: *error_type, message, recoverable: *recoverable })
+            let error_type = error_type.as_str().into();
+            let message = message.as_str().into();
+            ("error", EventData::Error(TurnError { error_type, message, recoverable: *recoverable }))
         }
-        TurnEvent::Done(outcome) => ("done", Data::Done(Done::from(&**outcome))),
+        TurnEvent::Done(outcome) => ("done", EventData::Done(done(outcome))),
     };
     text.push_str(&block(id, name, &data, request_id).unwrap_or_default());
 }

@@ -2,9 +2,8 @@
 //!
 //! The bodies of A2A and MCP belong to their specifications. They are described as JSON objects, with a link.
 
+use api::Problem;
 use utoipa::OpenApi;
-
-use crate::problem::Body;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -63,7 +62,7 @@ path! {
     tag = "a2a",
     responses(
         (status = 200, description = "`{agents, count, next_cursor}`", body = Object),
-        (status = "default", description = "A problem", body = Body, content_type = "application/problem+json"),
+        (status = "default", description = "A problem", body = Problem, content_type = "application/problem+json"),
     )
 }
 
@@ -228,7 +227,7 @@ path! {
     params(("agent" = String, Path), ("execution" = Uuid, Path), ("name" = String, Path)),
     responses(
         (status = 200, description = "The file", body = String, content_type = "application/octet-stream"),
-        (status = "default", description = "A problem", body = Body, content_type = "application/problem+json"),
+        (status = "default", description = "A problem", body = Problem, content_type = "application/problem+json"),
     )
 }
 

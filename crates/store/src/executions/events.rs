@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use model::plain_words;
 use model::said::Said;
-use model::words;
 use uuid::Uuid;
 
 use super::without_nul;
 use crate::Result;
 use crate::conn::{Conn, Row, Statement, args};
 
-words! {
+plain_words! {
     pub enum Kind {
         /// It went on to the state in `text`.
         State = "state",

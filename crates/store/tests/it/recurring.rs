@@ -93,9 +93,9 @@ async fn undo_takes_the_next_one_back(bench: Bench) {
     assert_eq!(all(&bench).await.len(), 3);
     let alice = bench.alice;
     let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
-    assert_eq!((undone.undone, undone.tasks), (store::undo::Kind::Completed, vec![next]));
+    assert_eq!((undone.undone, undone.tasks), (model::task::ChangeKind::Completed, vec![next]));
     let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
-    assert_eq!((undone.undone, undone.count), (store::undo::Kind::Completed, 1));
+    assert_eq!((undone.undone, undone.count), (model::task::ChangeKind::Completed, 1));
     assert_eq!(all(&bench).await, [task], "as it was before");
 }
 
@@ -160,7 +160,7 @@ async fn several_at_once(bench: Bench) {
     assert_eq!(next, [Some(Some("2026-01-11".to_owned())), Some(None), None]);
     let alice = bench.alice;
     let undone = write!(bench, tx => store::undo::undo(tx, alice)).unwrap();
-    assert_eq!((undone.undone, undone.count), (store::undo::Kind::Completed, 3));
+    assert_eq!((undone.undone, undone.count), (model::task::ChangeKind::Completed, 3));
     assert_eq!(all(&bench).await, [one, two, three]);
 }
 

@@ -55,7 +55,7 @@ async fn a_reminder_needs_a_task_of_its_owner(bench: Bench) {
     assert_eq!(listed(&bench, alice).await, std::slice::from_ref(&wanted));
     assert_eq!(listed(&bench, bob).await, []);
     let undone = write!(bench, tx => undo(tx, alice)).unwrap();
-    assert_eq!((undone.undone, undone.tasks.len()), (store::undo::Kind::Reminded, 1));
+    assert_eq!((undone.undone, undone.tasks.len()), (model::task::ChangeKind::Reminded, 1));
     assert_eq!(listed(&bench, alice).await, [], "AGENT-13: the reminder goes, the task stays");
     assert_eq!(bench.titles(alice).await, ["dentist"]);
     set(alice).await.unwrap();

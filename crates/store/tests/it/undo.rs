@@ -2,7 +2,8 @@
 
 use model::UserId;
 use model::task::{Change, Filter, Task};
-use store::undo::{Kind, Undone, undo};
+use model::task::{ChangeKind, Undone};
+use store::undo::undo;
 use store::{Error, tasks};
 
 use crate::{Bench, on_both, write};
@@ -33,12 +34,12 @@ async fn every_kind_of_change(bench: Bench) {
     bench.delete(alice, task.id).await.unwrap();
 
     let undone = take_back(&bench, alice).await.unwrap();
-    assert_eq!((undone.undone, undone.count), (Kind::Deleted, 1));
+    assert_eq!((undone.undone, undone.count), (ChangeKind::Deleted, 1));
     assert!(undone.tasks[0].completed_at.is_some());
-    assert_eq!(take_back(&bench, alice).await.unwrap().undone, Kind::Completed);
+    assert_eq!(take_back(&bench, alice).await.unwrap().undone, ChangeKind::Completed);
     assert_eq!(all(&bench, alice).await, std::slice::from_ref(&task), "as it was, times included");
     let undone = take_back(&bench, alice).await.unwrap();
-    assert_eq!((undone.undone, undone.tasks), (Kind::Created, vec![task]));
+    assert_eq!((undone.undone, undone.tasks), (ChangeKind::Created, vec![task]));
     assert_eq!(all(&bench, alice).await, []);
     assert!(matches!(take_back(&bench, alice).await, Err(Error::NotFound)));
 }
@@ -99,7 +100,7 @@ async fn steps_follow_the_order_of_commits(bench: Bench) {
     let mut titles = std::collections::HashSet::new();
     loop {
         let undone = take_back(&bench, bench.alice).await.unwrap();
-        if undone.undone == Kind::Created {
+        if undone.undone == ChangeKind::Created {
             break;
         }
         assert!(titles.insert(undone.tasks[0].title.clone()), "a state that was there before");

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 pub use draft::EndpointDraft;
 
 use super::Agent;
-use crate::{UserId, words};
+use crate::{UserId, words::words};
 
 /// The header of an API key where no other is named.
 pub const API_KEY: &str = "X-API-Key";

@@ -1,6 +1,7 @@
 //! The envelope itself: what must be in one that comes, and what is in those that go back.
 
 use ::a2a::{Error, Kind, Version};
+use api::executions::ExecutionDraft;
 use jiff::Timestamp;
 use model::Invalid;
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde_json::{Map, Value, json};
 use supervisor::Draft;
 
 use super::fault;
-use crate::App;
+use crate::{App, handlers};
 
 const PROTOCOL: &str = "a2a";
 /// Of which version answers are where nothing else was asked for.
@@ -198,12 +199,18 @@ fn draft(params: Map<String, Value>) -> Result<Draft, Error> {
     if !params.contains_key("input") {
         return Err(named(Kind::InvalidParams, Invalid::one("params.input", "required", "must be given")));
     }
-    model::json::from_value(Value::Object(params)).map_err(|mut invalid| {
+    let body: Result<ExecutionDraft, _> = model::json::from_value(Value::Object(params));
+    let body = body.map_err(|mut invalid| {
         for violation in &mut invalid.violations {
             violation.field = format!("params.{}", violation.field);
         }
         named(Kind::InvalidParams, invalid)
-    })
+    })?;
+    if body.wait.is_some() {
+        let message = "is not known here: an envelope is always answered at the end";
+        return Err(named(Kind::InvalidParams, Invalid::one("params.wait", "unknown", message)));
+    }
+    Ok(handlers::executions::draft(body))
 }
 
 /// What is wrong, by its fields.

@@ -19,8 +19,8 @@ use crate::App;
 use crate::a2a::admission::{Offered, made_of};
 use crate::a2a::caller::Caller;
 use crate::a2a::{faults, terms};
-use crate::api;
 use crate::event_stream;
+use crate::handlers;
 
 /// How often a quiet stream shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -30,7 +30,7 @@ const CONVERSATION: &str = "conversation_id";
 /// S2's GetA2AStatus: how busy the agent is, and what it can do.
 pub(super) async fn status(app: &App, offered: &Offered) -> Result<Value, Error> {
     let agent = &offered.entry.agent;
-    let status = api::agents::status_of(app, agent).await.map_err(from_store)?;
+    let status = handlers::agents::status_of(app, agent).await.map_err(from_store)?;
     let mut status = serde_json::to_value(status).map_err(broken)?;
     status["protocol"] = json!("a2a");
     status["supported_versions"] = json!(["1.0", "0.3"]);

@@ -1,10 +1,9 @@
 //! `/api/tokens/revoke`: taking a token back before it expires.
 
+use api::tokens::Revocation;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use model::{Invalid, UserId};
-use serde::Deserialize;
-use utoipa::ToSchema;
 
 use super::NoBody;
 use crate::Problem;
@@ -17,15 +16,6 @@ const KEPT: SignedDuration = SignedDuration::from_hours(10 * 366 * 24);
 
 /// A token is honoured a little beyond its end.
 const SKEW: SignedDuration = SignedDuration::from_mins(5);
-
-/// The token itself, or its id (`jti`) and its user.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Revocation {
-    token: Option<String>,
-    id: Option<String>,
-    user_id: Option<String>,
-}
 
 /// Takes a token back: one's own, or anyone's as an administrator.
 #[utoipa::path(

@@ -1,75 +1,51 @@
 //! `/api/tasks`.
 
+use api::tasks::{ChangedTask, CompletedTasks, ListTasks, Task, TaskDraft, TaskIds, TaskPatch, Tasks, Undone};
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::response::Response;
 use model::Invalid;
 use model::invalid::Checks;
-use model::task::{Draft, FilterDraft, Patch, Task};
-use serde::{Deserialize, Serialize};
-use store::recurring::Changed;
-use store::undo::{Step, Undone};
-use utoipa::ToSchema;
+use model::task::FilterDraft;
+use store::undo::Step;
 use uuid::Uuid;
 
-use super::{NoBody, next_cursor};
+use super::{NoBody, page};
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Json as Body, Nothing};
-use crate::input::{Id, Query};
-use crate::problem::Body as ProblemBody;
+use crate::input::{self, Id, Params};
 use crate::{App, Problem};
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct Tasks {
-    tasks: Vec<Task>,
-    /// How many are on this page.
-    count: usize,
-    /// For the next page; null on the last.
-    next_cursor: Option<String>,
-}
 
 /// The user's tasks, oldest first.
 #[utoipa::path(
     get,
     path = "/api/tasks",
     tag = "tasks",
-    params(
-        ("status" = Option<String>, Query, description = "`pending` (default), `completed` or `all`"),
-        ("priority" = Option<String>, Query, description = "`low`, `medium` or `high`"),
-        ("due" = Option<String>, Query, description = "`today`, `tomorrow`, `this_week`, `overdue`, a date, or days such as `2026-01-01..2026-01-31`"),
-        ("tag" = Option<String>, Query, description = "A tag, in any case"),
-        ("q" = Option<String>, Query, description = "Text in title or description"),
-        ("ref" = Option<String>, Query, description = "Beginning or end of an id, or part of a title"),
-        ("limit" = Option<i64>, Query, description = "Tasks a page, 50 by default", minimum = 1, maximum = 200),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
-    ),
+    params(ListTasks),
     responses((status = 200, body = Tasks))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Asking(user): Asking,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ListTasks>,
 ) -> Result<Json<Tasks>, Problem> {
-    let known = ["status", "priority", "due", "tag", "q", "ref", "limit", "cursor"];
-    let query = Query::read(query.as_deref(), &known)?;
-    let tags: Vec<_> = query.text("tag").map(str::to_owned).into_iter().collect();
+    let (limit, cursor) = input::page(&params)?;
     let draft = FilterDraft {
-        status: query.text("status"),
-        priority: query.text("priority"),
-        due: query.text("due"),
-        tags: &tags,
-        q: query.text("q"),
-        reference: query.text("ref"),
+        status: params.status.as_deref(),
+        priority: params.priority.as_deref(),
+        due: params.due.as_deref(),
+        tags: params.tag.as_slice(),
+        q: params.q.as_deref(),
+        reference: params.reference.as_deref(),
     };
     let filter = draft.check(app.clock().now(), &user).map_err(|mut invalid| {
         let tag = invalid.violations.iter_mut().find(|violation| violation.field == "tags[0]");
         tag.into_iter().for_each(|violation| violation.field = "tag".to_owned());
         invalid
     })?;
-    let (limit, cursor) = query.page()?;
     let mut reader = app.store().reader().await?;
-    let page = store::tasks::list(&mut reader, user.id, &filter, cursor.as_ref(), limit).await?;
-    Ok(Json(Tasks { count: page.rows.len(), next_cursor: next_cursor(&page), tasks: page.rows }))
+    let found = store::tasks::list(&mut reader, user.id, &filter, cursor.as_ref(), limit).await?;
+    Ok(page(found, Tasks::new))
 }
 
 /// Adds a task.
@@ -77,10 +53,10 @@ pub(super) async fn list(
     post,
     path = "/api/tasks",
     tag = "tasks",
-    request_body = Draft,
+    request_body = TaskDraft,
     responses((status = 201, body = Task))
 )]
-pub(super) async fn create(change: Change<Body<Draft>>) -> Result<Response, Problem> {
+pub(super) async fn create(change: Change<Body<TaskDraft>>) -> Result<Response, Problem> {
     let app = &change.app;
     let user = &change.user;
     let draft = change.body.0.clone();
@@ -101,7 +77,7 @@ pub(super) async fn create(change: Change<Body<Draft>>) -> Result<Response, Prob
     path = "/api/tasks/{id}",
     tag = "tasks",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Task), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Task), (status = 404))
 )]
 pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id<Uuid>) -> Result<Json<Task>, Problem> {
     let mut reader = app.store().reader().await?;
@@ -114,14 +90,14 @@ pub(super) async fn get(State(app): State<App>, Asking(user): Asking, Id(id): Id
     patch,
     path = "/api/tasks/{id}",
     tag = "tasks",
-    request_body = Patch,
+    request_body = TaskPatch,
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Changed),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, body = ChangedTask),
+        (status = 404),
     )
 )]
-pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<Patch>>) -> Result<Response, Problem> {
+pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<TaskPatch>>) -> Result<Response, Problem> {
     let patch = change.body.0.clone().check(change.app.in_force().settings.tasks, &change.user)?;
     apply(id, change, patch).await
 }
@@ -134,8 +110,8 @@ pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Body<Patch>>) -> Res
     tag = "tasks",
     params(("id" = Uuid, Path)),
     responses(
-        (status = 200, body = Changed),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, body = ChangedTask),
+        (status = 404),
     )
 )]
 pub(super) async fn complete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -161,7 +137,7 @@ async fn apply<T>(id: Uuid, change: Change<T>, patch: model::task::Change) -> Re
     params(("id" = Uuid, Path)),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
     )
 )]
 pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -175,43 +151,25 @@ pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
         .await
 }
 
-/// Several tasks at once.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Several {
-    #[schema(value_type = Vec<Uuid>, min_items = 1, max_items = 1000)]
-    ids: Vec<String>,
-}
+/// The most tasks that one request may name.
+const MAX_IDS: usize = 1000;
 
-impl Several {
-    const MAX: usize = 1000;
-
-    /// Each once, in the order given.
-    fn check(self) -> Result<Vec<Uuid>, Invalid> {
-        if self.ids.is_empty() || self.ids.len() > Self::MAX {
-            let message = format!("must have 1 to {} entries, has {}", Self::MAX, self.ids.len());
-            return Err(Invalid::one("ids", "items", message));
-        }
-        let mut checks = Checks::default();
-        let mut ids = Vec::with_capacity(self.ids.len());
-        for (at, text) in self.ids.iter().enumerate() {
-            match Uuid::try_parse(text) {
-                Ok(id) if ids.contains(&id) => {}
-                Ok(id) => ids.push(id),
-                Err(_) => checks.fail(format!("ids[{at}]"), "uuid", "must be a UUID"),
-            }
-        }
-        checks.finish(Some(ids))
+/// Returns each id once, in the order given.
+fn ids(body: TaskIds) -> Result<Vec<Uuid>, Invalid> {
+    if body.ids.is_empty() || body.ids.len() > MAX_IDS {
+        let message = format!("must have 1 to {MAX_IDS} entries, has {}", body.ids.len());
+        return Err(Invalid::one("ids", "items", message));
     }
-}
-
-/// Several tasks that are done, each with the one that follows it where it repeats.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Completed {
-    tasks: Vec<Changed>,
-    count: usize,
-    /// Always null: they are all here.
-    next_cursor: Option<String>,
+    let mut checks = Checks::default();
+    let mut ids = Vec::with_capacity(body.ids.len());
+    for (at, text) in body.ids.iter().enumerate() {
+        match Uuid::try_parse(text) {
+            Ok(id) if ids.contains(&id) => {}
+            Ok(id) => ids.push(id),
+            Err(_) => checks.fail(format!("ids[{at}]"), "uuid", "must be a UUID"),
+        }
+    }
+    checks.finish(Some(ids))
 }
 
 /// Marks several tasks as done: all or none, and one step to undo.
@@ -219,11 +177,11 @@ pub(super) struct Completed {
     post,
     path = "/api/tasks/complete",
     tag = "tasks",
-    request_body = Several,
-    responses((status = 200, body = Completed), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    request_body = TaskIds,
+    responses((status = 200, body = CompletedTasks), (status = 404))
 )]
-pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
-    let ids = change.body.0.clone().check()?;
+pub(super) async fn complete_several(change: Change<Body<TaskIds>>) -> Result<Response, Problem> {
+    let ids = ids(change.body.0.clone())?;
     let user = change.user.clone();
     let clock = change.app.clock().clone();
     change
@@ -234,7 +192,7 @@ pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Re
             for id in ids {
                 tasks.push(store::recurring::change(tx, &mut step, id, &done, &clock, &user.time_zone).await?);
             }
-            Ok(Answer::Ok(Completed { count: tasks.len(), tasks, next_cursor: None }))
+            Ok(Answer::Ok(CompletedTasks::new(tasks, None)))
         })
         .await
 }
@@ -244,14 +202,14 @@ pub(super) async fn complete_several(change: Change<Body<Several>>) -> Result<Re
     post,
     path = "/api/tasks/delete",
     tag = "tasks",
-    request_body = Several,
+    request_body = TaskIds,
     responses(
         (status = 204, description = "They are gone"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
     )
 )]
-pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Response, Problem> {
-    let ids = change.body.0.clone().check()?;
+pub(super) async fn delete_several(change: Change<Body<TaskIds>>) -> Result<Response, Problem> {
+    let ids = ids(change.body.0.clone())?;
     let owner = change.user.id;
     change
         .carry_out("task", async move |tx| {
@@ -271,7 +229,7 @@ pub(super) async fn delete_several(change: Change<Body<Several>>) -> Result<Resp
     tag = "tasks",
     responses(
         (status = 200, body = Undone),
-        (status = 404, description = "There is nothing to undo", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404, description = "There is nothing to undo"),
     )
 )]
 pub(super) async fn undo(change: Change<Nothing>) -> Result<Response, Problem> {

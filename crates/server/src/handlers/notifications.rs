@@ -2,67 +2,46 @@
 
 use std::time::Duration;
 
+use api::notifications::{ListNotifications, Notification, Notifications};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures::StreamExt;
 use model::Invalid;
-use model::notification::Notification;
-use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::next_cursor;
+use super::page;
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Nothing};
 use crate::event_stream;
-use crate::input::{Id, Query};
-use crate::problem::Body as ProblemBody;
+use crate::input::{self, Id, NoParameters, Params};
 use crate::{App, Problem};
 
 /// How often a quiet stream shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct Notifications {
-    notifications: Vec<Notification>,
-    /// How many are on this page.
-    count: usize,
-    /// For the next page; null on the last.
-    next_cursor: Option<String>,
-}
 
 /// What the user was told, newest first.
 #[utoipa::path(
     get,
     path = "/api/notifications",
     tag = "notifications",
-    params(
-        ("unread" = Option<bool>, Query, description = "`true`: only those that were not read yet"),
-        ("limit" = Option<i64>, Query, description = "Notifications a page, 50 by default", minimum = 1, maximum = 200),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
-    ),
+    params(ListNotifications),
     responses((status = 200, body = Notifications))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Asking(user): Asking,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ListNotifications>,
 ) -> Result<Json<Notifications>, Problem> {
-    let query = Query::read(query.as_deref(), &["unread", "limit", "cursor"])?;
-    let unread = match query.text("unread") {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(Invalid::one("unread", "one_of", "must be true or false").into()),
-    };
-    let (limit, cursor) = query.page()?;
+    let (limit, cursor) = input::page(&params)?;
+    let unread = params.unread.unwrap_or(false);
     let mut reader = app.store().reader().await?;
-    let page = store::notifications::list(&mut reader, user.id, unread, cursor.as_ref(), limit).await?;
-    let next_cursor = next_cursor(&page);
-    let notifications: Vec<_> = page.rows.into_iter().map(|row| row.notification).collect();
-    Ok(Json(Notifications { count: notifications.len(), next_cursor, notifications }))
+    let found = store::notifications::list(&mut reader, user.id, unread, cursor.as_ref(), limit).await?;
+    Ok(page(found, |rows, next_cursor| {
+        Notifications::new(rows.into_iter().map(|row| row.notification).collect(), next_cursor)
+    }))
 }
 
 /// What the user is told from now on, or behind `Last-Event-ID`: one event, `notification`, for each.
@@ -76,10 +55,9 @@ pub(super) async fn list(
 pub(super) async fn stream(
     State(app): State<App>,
     Asking(user): Asking,
-    RawQuery(query): RawQuery,
+    Params(_params): Params<NoParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    Query::read(query.as_deref(), &[])?;
     let after = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok())) {
         Some(Some(after)) if after >= 0 => after,
         None => store::notifications::last(&mut app.store().reader().await?, user.id).await?,
@@ -118,7 +96,7 @@ pub(super) async fn stream(
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = Notification),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
     )
 )]
 pub(super) async fn read(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {

@@ -1,24 +1,17 @@
 //! `/api/backup` and `/api/restore`: the whole database, for administrators, while the server runs (OPS-7).
 
+use api::data::Restored;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use model::Invalid;
-use serde::Serialize;
 use store::backup::Backup;
 use tokio::io::AsyncWriteExt;
-use utoipa::ToSchema;
 
 use super::stream;
 use crate::auth::{Asking, require_admin};
 use crate::{App, Problem};
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct Restored {
-    /// How many rows the backup had.
-    rows: u64,
-}
 
 /// A backup of everything, as lines of JSON.
 #[utoipa::path(

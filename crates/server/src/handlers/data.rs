@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::data::{Imported, ImportedCount};
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -14,7 +15,7 @@ use model::{Invalid, UserId};
 use serde::{Deserialize, Serialize};
 use store::data::Dialogue;
 use store::executions::Whose;
-use store::page::MAX_LIMIT;
+use store::page::{Cursor, MAX_LIMIT, Page};
 use store::undo::Step;
 use store::{Conn, Snapshot, schedules};
 use utoipa::ToSchema;
@@ -66,21 +67,6 @@ struct Told {
     messages: Vec<Message>,
 }
 
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Imported {
-    tasks: Count,
-    reminders: Count,
-    conversations: Count,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ImportedCount)]
-struct Count {
-    added: usize,
-    /// Already there under the same id.
-    skipped: usize,
-}
-
 /// All tasks, reminders, conversations, notifications and runs of the user, as one document.
 #[utoipa::path(get, path = "/api/data", tag = "data", responses((status = 200, body = Document)))]
 pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Result<Response, Problem> {
@@ -95,90 +81,89 @@ pub(super) async fn export(State(app): State<App>, Asking(user): Asking) -> Resu
 }
 
 async fn write(mut conn: Snapshot, owner: UserId, now: Timestamp, head: String, out: &Out) -> store::Result<()> {
-    out.send(format!("{},\"tasks\":[", head.trim_end_matches('}'))).await?;
-    let mut cursor = None;
-    let mut between = "";
-    loop {
-        let page = store::tasks::list(&mut conn, owner, &Filter::default(), cursor.as_ref(), MAX_LIMIT).await?;
-        for task in &page.rows {
-            out.send(format!("{between}{}", json(task)?)).await?;
-            between = ",";
+    out.send(head.trim_end_matches('}').to_owned()).await?;
+    for (name, section) in Section::ALL {
+        out.send(format!(",\"{name}\":[")).await?;
+        let mut cursor = None;
+        let mut separator = "";
+        loop {
+            let page = section.read(&mut conn, owner, now, cursor.as_ref()).await?;
+            for item in page.rows {
+                out.send(format!("{separator}{item}")).await?;
+                separator = ",";
+            }
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
         }
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
+        out.send("]".to_owned()).await?;
+    }
+    out.send("}\n".to_owned()).await
+}
+
+/// A list in the document.
+#[derive(Clone, Copy)]
+enum Section {
+    Tasks,
+    Reminders,
+    Conversations,
+    Notifications,
+    Executions,
+    Schedules,
+}
+
+impl Section {
+    const ALL: [(&str, Self); 6] = [
+        ("tasks", Self::Tasks),
+        ("reminders", Self::Reminders),
+        ("conversations", Self::Conversations),
+        ("notifications", Self::Notifications),
+        ("executions", Self::Executions),
+        ("schedules", Self::Schedules),
+    ];
+
+    /// Returns one page of the list, its items as JSON.
+    async fn read(
+        self,
+        conn: &mut Conn,
+        owner: UserId,
+        now: Timestamp,
+        cursor: Option<&Cursor>,
+    ) -> store::Result<Page<String>> {
+        match self {
+            Self::Tasks => to_json(store::tasks::list(conn, owner, &Filter::default(), cursor, MAX_LIMIT).await?),
+            Self::Reminders => {
+                to_json(store::reminders::list(conn, owner, &Default::default(), cursor, MAX_LIMIT).await?)
+            }
+            Self::Conversations => {
+                let page = store::conversations::list(conn, owner, None, cursor, 1).await?;
+                let mut rows = Vec::with_capacity(page.rows.len());
+                for conversation in page.rows {
+                    let messages = all_messages(conn, owner, &conversation).await?;
+                    rows.push(Told { conversation, messages });
+                }
+                to_json(Page { rows, next: page.next })
+            }
+            Self::Notifications => {
+                let page = store::notifications::list(conn, owner, false, cursor, MAX_LIMIT).await?;
+                to_json(Page { rows: page.rows.iter().map(|row| &row.notification).collect(), next: page.next })
+            }
+            // One at a time, because of their output.
+            Self::Executions => to_json(store::data::executions(conn, owner, cursor, 1).await?),
+            Self::Schedules => {
+                let filter = schedules::Filter::default();
+                to_json(schedules::list(conn, Whose::Users(owner), &filter, cursor, MAX_LIMIT, now).await?)
+            }
         }
     }
-    out.send("],\"reminders\":[".to_owned()).await?;
-    (cursor, between) = (None, "");
-    loop {
-        let page = store::reminders::list(&mut conn, owner, &Default::default(), cursor.as_ref(), MAX_LIMIT).await?;
-        for reminder in &page.rows {
-            out.send(format!("{between}{}", json(reminder)?)).await?;
-            between = ",";
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    out.send("],\"conversations\":[".to_owned()).await?;
-    (cursor, between) = (None, "");
-    loop {
-        let page = store::conversations::list(&mut conn, owner, None, cursor.as_ref(), MAX_LIMIT).await?;
-        for conversation in page.rows {
-            let messages = all_messages(&mut conn, owner, &conversation).await?;
-            out.send(format!("{between}{}", json(&Told { conversation, messages })?)).await?;
-            between = ",";
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    out.send("],\"notifications\":[".to_owned()).await?;
-    (cursor, between) = (None, "");
-    loop {
-        let page = store::notifications::list(&mut conn, owner, false, cursor.as_ref(), MAX_LIMIT).await?;
-        for row in &page.rows {
-            out.send(format!("{between}{}", json(&row.notification)?)).await?;
-            between = ",";
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    out.send("],\"executions\":[".to_owned()).await?;
-    (cursor, between) = (None, "");
-    loop {
-        // One by one: each may have said a lot.
-        let page = store::data::executions(&mut conn, owner, cursor.as_ref(), 1).await?;
-        for execution in &page.rows {
-            out.send(format!("{between}{}", json(execution)?)).await?;
-            between = ",";
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    out.send("],\"schedules\":[".to_owned()).await?;
-    (cursor, between) = (None, "");
-    loop {
-        let whose = Whose::Users(owner);
-        let filter = schedules::Filter::default();
-        let page = schedules::list(&mut conn, whose, &filter, cursor.as_ref(), MAX_LIMIT, now).await?;
-        for schedule in &page.rows {
-            out.send(format!("{between}{}", json(schedule)?)).await?;
-            between = ",";
-        }
-        cursor = page.next;
-        if cursor.is_none() {
-            break;
-        }
-    }
-    out.send("]}\n".to_owned()).await
+}
+
+/// Returns the page with its rows as JSON.
+fn to_json<T: Serialize>(page: Page<T>) -> store::Result<Page<String>> {
+    let json = |row| serde_json::to_string(row).map_err(|error| store::Error::Corrupt(error.to_string()));
+    let rows = page.rows.iter().map(json).collect::<store::Result<_>>()?;
+    Ok(Page { rows, next: page.next })
 }
 
 async fn all_messages(conn: &mut Conn, owner: UserId, conversation: &Conversation) -> store::Result<Vec<Message>> {
@@ -192,10 +177,6 @@ async fn all_messages(conn: &mut Conn, owner: UserId, conversation: &Conversatio
             return Ok(messages);
         }
     }
-}
-
-fn json<T: Serialize>(value: &T) -> store::Result<String> {
-    serde_json::to_string(value).map_err(|error| store::Error::Corrupt(error.to_string()))
 }
 
 /// Takes in an exported document; what is there already under the same id stays as it is.
@@ -219,12 +200,17 @@ pub(super) async fn import(mut change: Change<Import>) -> Result<Response, Probl
             let tasks = store::data::import_tasks(tx, &mut step, &tasks, now).await?;
             let reminders = store::data::import_reminders(tx, owner, &reminders, now).await?;
             let conversations = store::data::import_conversations(tx, owner, &dialogues).await?;
-            let tasks = tasks.into();
-            let reminders = reminders.into();
-            let conversations = conversations.into();
-            Ok(Answer::Ok(Imported { tasks, reminders, conversations }))
+            Ok(Answer::Ok(Imported {
+                tasks: count(tasks),
+                reminders: count(reminders),
+                conversations: count(conversations),
+            }))
         })
         .await
+}
+
+fn count(imported: store::data::Imported) -> ImportedCount {
+    ImportedCount { added: imported.added, skipped: imported.skipped }
 }
 
 /// A document to import, which may be larger than other bodies.
@@ -289,12 +275,6 @@ fn within<T>(place: String, result: Result<T, Invalid>) -> Result<T, Invalid> {
         }
         invalid
     })
-}
-
-impl From<store::data::Imported> for Count {
-    fn from(imported: store::data::Imported) -> Self {
-        Self { added: imported.added, skipped: imported.skipped }
-    }
 }
 
 /// Erases everything the user has here. This cannot be undone.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use api::chat::{AgentRequest, AgentResponse, ChatRequest, ChatResponse, HistoryMessage, StreamEvent};
 use assistant::turn::{History, Turn};
 use assistant::{AgentContext, Request};
 use axum::http::HeaderMap;
@@ -9,16 +10,11 @@ use axum::response::Response;
 use model::conversation::{self, Id, MAX_AGENT_MESSAGE, MAX_INPUT, Message, Role, ToolCall};
 use model::invalid::Checks;
 use model::{Clock, Invalid, User, UserId};
-use serde::Deserialize;
-use serde_json::Value;
 use store::idempotency::Key;
 use tokio_util::sync::CancellationToken;
-use utoipa::ToSchema;
 
 use crate::change::{Change, Json};
-use crate::chat::document::{self, AgentResponse, ChatResponse};
-use crate::chat::{self, sse};
-use crate::problem::Body as ProblemBody;
+use crate::chat::{self, document, sse};
 use crate::request::RequestId;
 use crate::{App, Problem};
 
@@ -26,85 +22,6 @@ use crate::{App, Problem};
 const MAX_HISTORY: usize = 50;
 /// The warning for a longer one.
 const SHORTENED: &str = "only the last 50 messages of the history were looked at";
-
-/// What the user says (S0).
-#[derive(Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ChatRequest {
-    #[schema(min_length = 1, max_length = 5000, examples("Remind me to buy eggs tomorrow at 3pm"))]
-    input: String,
-    /// The conversation this belongs to: a UUID, or `conv_` and letters and digits. A new one begins without it, and
-    /// under an id that nobody has used.
-    #[schema(examples("conv_123abc"))]
-    conversation_id: Option<String>,
-    /// Must be the token's user; without authentication it is not looked at.
-    user_id: Option<String>,
-}
-
-/// One event of the stream (S0).
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what is written by hand")]
-struct StreamEvent {
-    /// Counts from 1.
-    id: String,
-    /// `thinking`, `tool_call`, `response_delta`, `error`, and at last `done`.
-    #[schema(examples("response_delta"))]
-    event: String,
-    /// A JSON object.
-    data: String,
-}
-
-/// A message, and the conversation it follows (S4).
-#[derive(Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AgentRequest {
-    /// Must be the token's user; without authentication it is not looked at.
-    #[schema(format = Uuid)]
-    user_id: Option<String>,
-    #[schema(min_length = 1, max_length = 2000, examples("remind me to buy milk"))]
-    message: String,
-    /// Oldest first; the last 50 count.
-    #[serde(default)]
-    conversation_history: Vec<HistoryMessage>,
-    metadata: Option<RequestMetadata>,
-}
-
-#[derive(Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct HistoryMessage {
-    #[schema(value_type = Role)]
-    role: String,
-    #[schema(min_length = 1)]
-    content: String,
-    /// ISO 8601; for display only.
-    #[serde(rename = "timestamp")]
-    _timestamp: Option<String>,
-    tool_calls: Option<Vec<HistoryCall>>,
-    #[schema(value_type = Option<Object>)]
-    pending: Option<Value>,
-}
-
-/// A record of a call, as far as the caller has kept it.
-#[derive(Clone, Deserialize, ToSchema)]
-struct HistoryCall {
-    tool_name: String,
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    parameters: Value,
-    #[serde(default)]
-    #[schema(value_type = Option<Object>)]
-    result: Value,
-    error: Option<String>,
-    duration_ms: Option<u64>,
-}
-
-#[derive(Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct RequestMetadata {
-    /// `metadata.pending` of the answer before.
-    #[schema(value_type = Option<Object>)]
-    pending: Option<Value>,
-}
 
 /// Says something to the assistant and streams its answer as server-sent events: `thinking`, `tool_call`,
 /// `response_delta`, `error`, and at last `done`.
@@ -116,7 +33,7 @@ struct RequestMetadata {
     params(("Last-Event-ID" = Option<String>, Header, description = "With an Idempotency-Key: goes on after this event")),
     responses(
         (status = 200, description = "Server-sent events", body = StreamEvent, content_type = "text/event-stream"),
-        (status = 404, description = "The conversation is another user's", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404, description = "The conversation is another user's"),
     )
 )]
 pub(super) async fn stream(
@@ -139,7 +56,7 @@ pub(super) async fn stream(
     request_body = ChatRequest,
     responses(
         (status = 200, body = ChatResponse),
-        (status = 404, description = "The conversation is another user's", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404, description = "The conversation is another user's"),
     )
 )]
 pub(super) async fn chat(request_id: RequestId, change: Change<Json<ChatRequest>>) -> Result<Response, Problem> {
@@ -163,7 +80,7 @@ pub(super) async fn run(request_id: RequestId, change: Change<Json<AgentRequest>
     let dropped = body.conversation_history.len().saturating_sub(MAX_HISTORY);
     let mut history = Vec::with_capacity(body.conversation_history.len() - dropped);
     for (at, message) in body.conversation_history.into_iter().enumerate() {
-        let checked = checks.take(message.check(&format!("conversation_history[{at}]"), app.clock()));
+        let checked = checks.take(history_message(message, &format!("conversation_history[{at}]"), app.clock()));
         history.extend(checked.filter(|_| at >= dropped));
     }
     let message = checks.finish(message)?;
@@ -240,26 +157,18 @@ fn last_event(headers: &HeaderMap) -> Result<usize, Invalid> {
     number.ok_or_else(|| Invalid::one("Last-Event-ID", "number", "must be the id of an event"))
 }
 
-impl HistoryMessage {
-    fn check(self, place: &str, clock: &Clock) -> Result<Message, Invalid> {
-        let mut checks = Checks::default();
-        let role = checks.take(Role::parse(&format!("{place}.role"), &self.role));
-        let content = checks.take(model::text::required(&format!("{place}.content"), &self.content, usize::MAX));
-        let message = role.zip(content).map(|(role, content)| Message {
-            id: clock.id(),
-            role,
-            content,
-            timestamp: clock.now(),
-            tool_calls: self.tool_calls.unwrap_or_default().into_iter().map(ToolCall::from).collect(),
-            pending: self.pending,
-        });
-        checks.finish(message)
-    }
-}
-
-impl From<HistoryCall> for ToolCall {
-    fn from(call: HistoryCall) -> Self {
-        let HistoryCall { tool_name, parameters, result, error, duration_ms } = call;
-        Self { tool_name, parameters, result, error, duration_ms: duration_ms.unwrap_or_default() }
-    }
+/// Checks a message of the history that the caller sends. `place` names it in errors.
+fn history_message(message: HistoryMessage, place: &str, clock: &Clock) -> Result<Message, Invalid> {
+    let mut checks = Checks::default();
+    let role = checks.take(Role::parse(&format!("{place}.role"), &message.role));
+    let content = checks.take(model::text::required(&format!("{place}.content"), &message.content, usize::MAX));
+    let checked = role.zip(content).map(|(role, content)| Message {
+        id: clock.id(),
+        role,
+        content,
+        timestamp: clock.now(),
+        tool_calls: message.tool_calls.unwrap_or_default().into_iter().map(ToolCall::from).collect(),
+        pending: message.pending,
+    });
+    checks.finish(checked)
 }

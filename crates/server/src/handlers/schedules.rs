@@ -1,96 +1,52 @@
 //! `/api/schedules`: agents that are run at certain times. Whoever has a schedule runs programs on this host, so making,
 //! changing and running one is for administrators (OPS-6); others see their own, which they have left.
 
+use api::executions::{EndedExecution, Execution, Executions};
+use api::schedules::{
+    Decisions, ExplainAt, Explanation, ListDecisions, ListScheduleExecutions, ListSchedules, NextTimes, Schedule,
+    ScheduleDraft, SchedulePatch, SchedulePause, ScheduleRun, Schedules, Source, Times,
+};
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use jiff::Timestamp;
 use model::due::Due;
-use model::execution::Execution;
-use model::schedule::{Decision, Draft, Patch, Schedule, Source};
 use model::{Invalid, User};
-use scheduler::Explanation;
-use serde::{Deserialize, Serialize};
 use store::Transaction;
 use store::schedules::Filter;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::executions::{Done, Executions, enqueue_once, visible};
-use super::{NoBody, next_cursor};
+use super::executions::{enqueue_once, visible};
+use super::{NoBody, page};
 use crate::auth::{Asking, require_admin};
 use crate::change::{Answer, Change, Json as Input, Nothing, Perhaps};
-use crate::input::{Id, Query};
-use crate::problem::Body as ProblemBody;
+use crate::input::{self, Id, Params};
 use crate::{App, Problem};
 
-/// Times that are shown where nobody says how many, and at most.
-const TIMES: (usize, usize) = (5, 200);
+/// The number of times that are returned by default.
+const DEFAULT_TIMES: i64 = 5;
 const MAX_REASON: usize = 500;
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct Schedules {
-    schedules: Vec<Schedule>,
-    /// How many are on this page.
-    count: usize,
-    /// For the next page; null on the last.
-    next_cursor: Option<String>,
-}
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct Decisions {
-    decisions: Vec<Decision>,
-    count: usize,
-    next_cursor: Option<String>,
-}
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct Times {
-    times: Vec<Timestamp>,
-    count: usize,
-    /// There is one page only.
-    next_cursor: Option<String>,
-}
 
 /// Schedules, oldest first: one's own, or everyone's for an administrator.
 #[utoipa::path(
     get,
     path = "/api/schedules",
     tag = "schedules",
-    params(
-        ("agent_id" = Option<String>, Query),
-        ("enabled" = Option<bool>, Query, description = "`false`: only those that are paused"),
-        ("source" = Option<String>, Query, description = "`file` or `api`"),
-        ("ref" = Option<String>, Query, description = "The name, or beginning or end of an id"),
-        ("limit" = Option<i64>, Query, description = "Schedules a page, 50 by default", minimum = 1, maximum = 200),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
-    ),
+    params(ListSchedules),
     responses((status = 200, body = Schedules))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Asking(user): Asking,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ListSchedules>,
 ) -> Result<Json<Schedules>, Problem> {
-    let query = Query::read(query.as_deref(), &["agent_id", "enabled", "source", "ref", "limit", "cursor"])?;
-    let enabled = match query.text("enabled") {
-        None => None,
-        Some("true") => Some(true),
-        Some("false") => Some(false),
-        Some(_) => return Err(Invalid::one("enabled", "one_of", "must be true or false").into()),
-    };
-    let filter = Filter {
-        agent_id: query.text("agent_id").map(str::to_owned),
-        source: query.text("source").map(|word| Source::parse("source", word)).transpose()?,
-        enabled,
-        reference: query.text("ref").map(str::to_owned),
-    };
-    let (limit, cursor) = query.page()?;
+    let (limit, cursor) = input::page(&params)?;
+    let ListSchedules { agent_id, enabled, source, reference, .. } = params;
+    let filter = Filter { agent_id, source, enabled, reference };
     let mut reader = app.store().reader().await?;
     let now = app.clock().now();
-    let page = store::schedules::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit, now).await?;
-    Ok(Json(Schedules { count: page.rows.len(), next_cursor: next_cursor(&page), schedules: page.rows }))
+    let found = store::schedules::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit, now).await?;
+    Ok(page(found, Schedules::new))
 }
 
 /// Makes a schedule.
@@ -98,14 +54,14 @@ pub(super) async fn list(
     post,
     path = "/api/schedules",
     tag = "schedules",
-    request_body = Draft,
+    request_body = ScheduleDraft,
     responses(
         (status = 201, body = Schedule),
-        (status = 403, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Its name is taken", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 403),
+        (status = 409, description = "Its name is taken"),
     )
 )]
-pub(super) async fn create(change: Change<Input<Draft>>) -> Result<Response, Problem> {
+pub(super) async fn create(change: Change<Input<ScheduleDraft>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
     let owner = change.user.id;
     let scheduler = change.app.scheduler().clone();
@@ -120,7 +76,7 @@ pub(super) async fn create(change: Change<Input<Draft>>) -> Result<Response, Pro
     path = "/api/schedules/{id}",
     tag = "schedules",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Schedule), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Schedule), (status = 404))
 )]
 pub(super) async fn get(
     State(app): State<App>,
@@ -152,16 +108,16 @@ fn problem(error: store::Error) -> Problem {
     patch,
     path = "/api/schedules/{id}",
     tag = "schedules",
-    request_body = Patch,
+    request_body = SchedulePatch,
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = Schedule),
-        (status = 403, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "Its name is taken, or it is in the configuration file", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 403),
+        (status = 404),
+        (status = 409, description = "Its name is taken, or it is in the configuration file"),
     )
 )]
-pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Input<Patch>>) -> Result<Response, Problem> {
+pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Input<SchedulePatch>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
     let user = change.user.clone();
     let patch = change.body.0.clone();
@@ -188,9 +144,9 @@ pub(super) async fn update(Id(id): Id<Uuid>, change: Change<Input<Patch>>) -> Re
     params(("id" = Uuid, Path)),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 403, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "It is in the configuration file", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 403),
+        (status = 404),
+        (status = 409, description = "It is in the configuration file"),
     )
 )]
 pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -204,29 +160,20 @@ pub(super) async fn delete(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
     change.carry_out("schedule", remove).await
 }
 
-/// Why a schedule is paused.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = SchedulePause)]
-pub(super) struct Pause {
-    #[schema(max_length = 500, examples("the changelog is being rewritten"))]
-    reason: Option<String>,
-}
-
 /// Pauses a schedule: none of its times is acted upon until it is resumed. What runs goes on.
 #[utoipa::path(
     post,
     path = "/api/schedules/{id}/pause",
     tag = "schedules",
-    request_body = Option<Pause>,
+    request_body = Option<SchedulePause>,
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = Schedule),
-        (status = 403, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 403),
+        (status = 404),
     )
 )]
-pub(super) async fn pause(Id(id): Id<Uuid>, change: Change<Perhaps<Pause>>) -> Result<Response, Problem> {
+pub(super) async fn pause(Id(id): Id<Uuid>, change: Change<Perhaps<SchedulePause>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
     let reason = change.body.0.reason.clone();
     let reason = reason.map_or(Ok(None), |reason| model::text::optional("reason", &reason, MAX_REASON))?;
@@ -245,9 +192,9 @@ pub(super) async fn pause(Id(id): Id<Uuid>, change: Change<Perhaps<Pause>>) -> R
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = Schedule),
-        (status = 403, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "It has no more times", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 403),
+        (status = 404),
+        (status = 409, description = "It has no more times"),
     )
 )]
 pub(super) async fn resume(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -258,35 +205,25 @@ pub(super) async fn resume(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
     change.carry_out_or(problem, resume).await
 }
 
-/// Whether to wait for a run.
-#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ScheduleRun)]
-pub(super) struct Run {
-    /// Whether to answer when it has ended.
-    #[serde(default)]
-    wait: bool,
-}
-
 /// Runs a schedule at once, whatever else of it runs, also one that is paused. Its next time stays what it is.
 #[utoipa::path(
     post,
     path = "/api/schedules/{id}/run",
     tag = "schedules",
-    request_body = Option<Run>,
+    request_body = Option<ScheduleRun>,
     params(("id" = Uuid, Path)),
     responses(
         (status = 202, description = "It waits for its place, or runs", body = Execution),
-        (status = 200, description = "With `wait`: it has ended", body = Done),
-        (status = 403, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The agent is disabled", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 429, description = "The queue is full", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "With `wait`: it has ended", body = EndedExecution),
+        (status = 403),
+        (status = 404),
+        (status = 409, description = "The agent is disabled"),
+        (status = 429, description = "The queue is full"),
     )
 )]
-pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<Run>>) -> Result<Response, Problem> {
+pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<ScheduleRun>>) -> Result<Response, Problem> {
     require_admin(&change.user)?;
-    let (app, user, Perhaps(Run { wait }), key) = change.into_parts();
+    let (app, user, Perhaps(ScheduleRun { wait }), key) = change.into_parts();
     let whose = visible(&user);
     let now = app.clock().now();
     let mut reader = app.store().reader().await?;
@@ -306,23 +243,22 @@ pub(super) async fn run(Id(id): Id<Uuid>, change: Change<Perhaps<Run>>) -> Resul
     tag = "schedules",
     params(
         ("id" = Uuid, Path),
-        ("limit" = Option<i64>, Query, description = "Executions a page, 50 by default", minimum = 1, maximum = 200),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
+        ListScheduleExecutions,
     ),
-    responses((status = 200, body = Executions), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Executions), (status = 404))
 )]
 pub(super) async fn executions(
     State(app): State<App>,
     Asking(user): Asking,
     Id(id): Id<Uuid>,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ListScheduleExecutions>,
 ) -> Result<Json<Executions>, Problem> {
-    let (limit, cursor) = Query::read(query.as_deref(), &["limit", "cursor"])?.page()?;
+    let (limit, cursor) = input::page(&params)?;
     find(&app, &user, id).await?;
     let mut reader = app.store().reader().await?;
     let filter = store::executions::Filter { schedule_id: Some(id), ..Default::default() };
-    let page = store::executions::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit).await?;
-    Ok(Json(Executions::from(page)))
+    let found = store::executions::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit).await?;
+    Ok(page(found, Executions::new))
 }
 
 /// What was decided about a schedule's times and why, the latest first.
@@ -332,22 +268,20 @@ pub(super) async fn executions(
     tag = "schedules",
     params(
         ("id" = Uuid, Path),
-        ("limit" = Option<i64>, Query, description = "Decisions a page, 50 by default", minimum = 1, maximum = 200),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
+        ListDecisions,
     ),
-    responses((status = 200, body = Decisions), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Decisions), (status = 404))
 )]
 pub(super) async fn history(
     State(app): State<App>,
     Asking(user): Asking,
     Id(id): Id<Uuid>,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ListDecisions>,
 ) -> Result<Json<Decisions>, Problem> {
-    let (limit, cursor) = Query::read(query.as_deref(), &["limit", "cursor"])?.page()?;
+    let (limit, cursor) = input::page(&params)?;
     let mut reader = app.store().reader().await?;
-    let page = store::schedules::history(&mut reader, visible(&user), id, cursor.as_ref(), limit).await;
-    let page = page.map_err(problem)?;
-    Ok(Json(Decisions { count: page.rows.len(), next_cursor: next_cursor(&page), decisions: page.rows }))
+    let found = store::schedules::history(&mut reader, visible(&user), id, cursor.as_ref(), limit).await;
+    Ok(page(found.map_err(problem)?, Decisions::new))
 }
 
 /// The next times of a schedule; of one that is paused, as they would be.
@@ -357,28 +291,20 @@ pub(super) async fn history(
     tag = "schedules",
     params(
         ("id" = Uuid, Path),
-        ("limit" = Option<usize>, Query, description = "How many, 5 by default", minimum = 1, maximum = 200),
+        NextTimes,
     ),
-    responses((status = 200, body = Times), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Times), (status = 404))
 )]
 pub(super) async fn next(
     State(app): State<App>,
     Asking(user): Asking,
     Id(id): Id<Uuid>,
-    RawQuery(query): RawQuery,
+    Params(params): Params<NextTimes>,
 ) -> Result<Json<Times>, Problem> {
-    let query = Query::read(query.as_deref(), &["limit"])?;
-    let limit = match query.text("limit").map(str::parse) {
-        None => TIMES.0,
-        Some(Ok(limit)) if (1..=TIMES.1).contains(&limit) => limit,
-        Some(_) => {
-            let message = format!("must be a number between 1 and {}", TIMES.1);
-            return Err(Invalid::one("limit", "range", message).into());
-        }
-    };
+    let limit = input::in_range(params.limit, DEFAULT_TIMES)?;
     let schedule = find(&app, &user, id).await?;
-    let times = app.scheduler().next(&schedule, limit)?;
-    Ok(Json(Times { count: times.len(), times, next_cursor: None }))
+    let times = app.scheduler().next(&schedule, usize::try_from(limit).unwrap_or_default())?;
+    Ok(Json(Times::new(times, None)))
 }
 
 /// Why a schedule did, or did not, run around a time, in words.
@@ -388,18 +314,17 @@ pub(super) async fn next(
     tag = "schedules",
     params(
         ("id" = Uuid, Path),
-        ("at" = Option<String>, Query, description = "RFC 3339, or a date and time in the user's zone; now where it is not given"),
+        ExplainAt,
     ),
-    responses((status = 200, body = Explanation), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Explanation), (status = 404))
 )]
 pub(super) async fn explain(
     State(app): State<App>,
     Asking(user): Asking,
     Id(id): Id<Uuid>,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ExplainAt>,
 ) -> Result<Json<Explanation>, Problem> {
-    let query = Query::read(query.as_deref(), &["at"])?;
-    let at = match query.text("at") {
+    let at = match params.at.as_deref() {
         None => app.clock().now(),
         Some(text) => Due::parse("at", text, &user.time_zone)?.moment().ok_or_else(|| {
             Invalid::one("at", "date_time", "must name a time of day, such as 2026-01-31T15:00:00+01:00")

@@ -5,7 +5,7 @@ mod backup;
 mod chat;
 mod conversations;
 mod data;
-mod executions;
+pub(crate) mod executions;
 mod notifications;
 mod reminders;
 mod schedules;
@@ -16,10 +16,11 @@ mod tokens;
 
 use std::time::Duration;
 
+use axum::Json;
 use axum::http::Method;
 use axum::routing::get;
 use serde::Serialize;
-use store::page::Page;
+use store::page::{Cursor, Page};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -101,9 +102,10 @@ const AGENTS: &str = "/agents/";
 const GRPC: [&str; 2] = ["/lf.a2a.v1.A2AService/", "/a2a.v1.A2AService/"];
 const IMPORT: &str = "/api/data";
 
-/// The cursor of the next page as it is shown.
-fn next_cursor<T>(page: &Page<T>) -> Option<String> {
-    page.next.as_ref().map(store::page::Cursor::encode)
+/// Returns a page of the store in the form of `new`.
+fn page<T, P>(page: Page<T>, new: impl FnOnce(Vec<T>, Option<String>) -> P) -> Json<P> {
+    let next_cursor = page.next.as_ref().map(Cursor::encode);
+    Json(new(page.rows, next_cursor))
 }
 
 /// A change whose answer has no body.

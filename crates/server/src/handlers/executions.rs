@@ -2,90 +2,61 @@
 
 use std::time::Duration;
 
+use api::executions::{
+    EndedExecution, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions, OutputEvent, ReadEvents,
+    StateEvent,
+};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use model::execution::{Execution, ExecutionResult, State as Life, Status};
+use model::execution::State as Life;
 use model::{Invalid, User, UserId};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Deserialize;
 use store::executions::{Filter, Kind, Whose};
 use store::idempotency::{Key, Reply, once};
-use store::page::Page;
 use store::{Job, Transaction};
 use supervisor::{Draft, Follower, Origin, Told};
 use tokio_util::io::ReaderStream;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::next_cursor;
+use super::page;
 use crate::auth::Asking;
 use crate::change::{Answer, Change, Json as Input, Nothing, respond};
 use crate::event_stream;
-use crate::input::{Id, Query};
-use crate::problem::Body as ProblemBody;
+use crate::input::{self, Id, Params};
 use crate::{App, Problem};
 
 /// How often a quiet stream shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// What to ask an agent for.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
-pub(super) struct Ask {
-    #[serde(flatten)]
-    #[schema(inline)]
-    draft: Map<String, Value>,
-    /// Whether to answer when it has ended.
-    #[serde(default)]
-    wait: bool,
-}
-
-#[derive(Serialize, ToSchema)]
-pub(super) struct Executions {
-    executions: Vec<Execution>,
-    /// How many are on this page.
-    count: usize,
-    /// For the next page; null on the last.
-    next_cursor: Option<String>,
-}
-
-impl From<Page<Execution>> for Executions {
-    fn from(page: Page<Execution>) -> Self {
-        Self { count: page.rows.len(), next_cursor: next_cursor(&page), executions: page.rows }
-    }
-}
-
-/// An execution that was waited for, with its answer.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Done {
-    #[serde(flatten)]
-    execution: Execution,
-    status: Status,
-    output: String,
-}
 
 /// Runs an agent.
 #[utoipa::path(
     post,
     path = "/api/agents/{id}/executions",
     tag = "executions",
-    request_body = Draft,
+    request_body = ExecutionDraft,
     params(("id" = String, Path)),
     responses(
         (status = 202, description = "It waits for its place, or runs", body = Execution),
-        (status = 200, description = "With `wait`: it has ended", body = Done),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "The agent is disabled", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 429, description = "The queue is full", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 200, description = "With `wait`: it has ended", body = EndedExecution),
+        (status = 404),
+        (status = 409, description = "The agent is disabled"),
+        (status = 429, description = "The queue is full"),
     )
 )]
-pub(super) async fn submit(Id(agent): Id<String>, change: Change<Input<Ask>>) -> Result<Response, Problem> {
-    let (app, user, Input(ask), key) = change.into_parts();
-    let draft: Draft = model::json::from_value(Value::Object(ask.draft))?;
-    start(&app, &user, &agent, draft, Origin::default(), key, ask.wait).await
+pub(super) async fn submit(Id(agent): Id<String>, change: Change<Input<ExecutionDraft>>) -> Result<Response, Problem> {
+    let (app, user, Input(body), key) = change.into_parts();
+    let wait = body.wait.unwrap_or(false);
+    start(&app, &user, &agent, draft(body), Origin::default(), key, wait).await
+}
+
+/// Returns the request for a run that a body describes.
+pub(crate) fn draft(body: ExecutionDraft) -> Draft {
+    let ExecutionDraft { input, parameters, working_directory, envs, timeout, wait: _ } = body;
+    Draft { input, parameters, working_directory, envs, timeout, message: None }
 }
 
 /// Puts a run into the queue, once for its key, and waits for its end if that is wanted.
@@ -160,7 +131,7 @@ impl Enqueued {
 async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, Problem> {
     let execution = app.supervisor().wait(whose, id).await.map_err(Problem::from_store("execution"))?;
     let result = result_of(app, whose, id).await?;
-    Ok(Json(Done { execution, status: result.status, output: result.output }).into_response())
+    Ok(Json(EndedExecution { execution, status: result.status, output: result.output }).into_response())
 }
 
 /// Executions, newest first: one's own, or everyone's for an administrator. Of a long `input` the first 1,000 characters
@@ -169,45 +140,30 @@ async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, Problem> {
     get,
     path = "/api/executions",
     tag = "executions",
-    params(
-        ("agent_id" = Option<String>, Query),
-        ("schedule_id" = Option<Uuid>, Query),
-        ("session_id" = Option<Uuid>, Query),
-        ("state" = Option<String>, Query, description = "A state, or `active`: waiting or at work"),
-        ("ref" = Option<String>, Query, description = "Beginning or end of an id"),
-        ("limit" = Option<i64>, Query, description = "Executions a page, 50 by default", minimum = 1, maximum = 200),
-        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
-    ),
+    params(ListExecutions),
     responses((status = 200, body = Executions))
 )]
 pub(super) async fn list(
     State(app): State<App>,
     Asking(user): Asking,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ListExecutions>,
 ) -> Result<Json<Executions>, Problem> {
-    let known = ["agent_id", "schedule_id", "session_id", "state", "ref", "limit", "cursor"];
-    let query = Query::read(query.as_deref(), &known)?;
-    let uuid = |name: &'static str| match query.text(name).map(Uuid::try_parse) {
-        Some(Err(_)) => Err(Invalid::one(name, "uuid", "must be a UUID")),
-        Some(Ok(id)) => Ok(Some(id)),
-        None => Ok(None),
-    };
-    let states = match query.text("state") {
+    let (limit, cursor) = input::page(&params)?;
+    let states = match params.state.as_deref() {
         None => Vec::new(),
         Some("active") => vec![Life::Idle, Life::Starting, Life::Running],
         Some(state) => vec![Life::parse("state", state)?],
     };
     let filter = Filter {
-        agent_id: query.text("agent_id").map(str::to_owned),
-        schedule_id: uuid("schedule_id")?,
-        session_id: uuid("session_id")?,
+        agent_id: params.agent_id,
+        schedule_id: params.schedule_id,
+        session_id: params.session_id,
         states,
-        reference: query.text("ref").map(str::to_owned),
+        reference: params.reference,
     };
-    let (limit, cursor) = query.page()?;
     let mut reader = app.store().reader().await?;
-    let page = store::executions::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit).await?;
-    Ok(Json(Executions::from(page)))
+    let found = store::executions::list(&mut reader, visible(&user), &filter, cursor.as_ref(), limit).await?;
+    Ok(page(found, Executions::new))
 }
 
 /// One execution.
@@ -216,7 +172,7 @@ pub(super) async fn list(
     path = "/api/executions/{id}",
     tag = "executions",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Execution), (status = 404, body = ProblemBody, content_type = "application/problem+json"))
+    responses((status = 200, body = Execution), (status = 404))
 )]
 pub(super) async fn get(
     State(app): State<App>,
@@ -236,8 +192,8 @@ pub(super) async fn get(
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, body = ExecutionResult),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "It has not ended yet", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
+        (status = 409, description = "It has not ended yet"),
     )
 )]
 pub(super) async fn result(
@@ -261,8 +217,8 @@ async fn result_of(app: &App, whose: Whose, id: Uuid) -> Result<ExecutionResult,
     params(("id" = Uuid, Path)),
     responses(
         (status = 200, description = "It ends now, or soon", body = Execution),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "It has ended already", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
+        (status = 409, description = "It has ended already"),
     )
 )]
 pub(super) async fn cancel(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -280,8 +236,8 @@ pub(super) async fn cancel(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<
     params(("id" = Uuid, Path)),
     responses(
         (status = 202, description = "The new execution", body = Execution),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
-        (status = 409, description = "It has not ended yet, or had secrets that were not kept", body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
+        (status = 409, description = "It has not ended yet, or had secrets that were not kept"),
     )
 )]
 pub(super) async fn retry(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<Response, Problem> {
@@ -317,27 +273,22 @@ pub(super) async fn retry(Id(id): Id<Uuid>, change: Change<Nothing>) -> Result<R
     tag = "executions",
     params(
         ("id" = Uuid, Path),
-        ("follow" = Option<bool>, Query, description = "`false`: only what has happened so far"),
+        ReadEvents,
         ("Last-Event-ID" = Option<i64>, Header, description = "The last event that was seen"),
     ),
     responses(
         (status = 200, description = "Server-Sent Events", content_type = "text/event-stream"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
     )
 )]
 pub(super) async fn events(
     State(app): State<App>,
     Asking(user): Asking,
     Id(id): Id<Uuid>,
-    RawQuery(query): RawQuery,
+    Params(params): Params<ReadEvents>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let query = Query::read(query.as_deref(), &["follow"])?;
-    let so_far = match query.text("follow") {
-        None | Some("true") => false,
-        Some("false") => true,
-        Some(_) => return Err(Invalid::one("follow", "one_of", "must be true or false").into()),
-    };
+    let so_far = params.follow == Some(false);
     let after = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok())) {
         Some(Some(after)) if after >= 0 => after,
         None => 0,
@@ -380,7 +331,7 @@ pub(super) async fn events(
     params(("id" = Uuid, Path), ("name" = String, Path, description = "As the result has it")),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream"),
-        (status = 404, body = ProblemBody, content_type = "application/problem+json"),
+        (status = 404),
     )
 )]
 pub(super) async fn artifact(
@@ -407,34 +358,21 @@ pub(super) async fn artifact(
 
 /// One event as it goes over the wire.
 async fn block(app: &App, whose: Whose, follower: &Follower, told: Told) -> String {
-    #[derive(Serialize)]
-    struct Output<'a> {
-        stream: &'a str,
-        text: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        missing_bytes: Option<u64>,
-        at: jiff::Timestamp,
-    }
-    #[derive(Serialize)]
-    struct State<'a> {
-        state: &'a str,
-        at: jiff::Timestamp,
-    }
     let event = |id: Option<i64>, name: &str, data: serde_json::Result<String>| {
         let id = id.map(|id| id.to_string());
         event_stream::encode(id.as_deref(), name, &data.unwrap_or_default())
     };
     match told {
         Told::Event(told) if told.kind == Kind::State => {
-            let data = serde_json::to_string(&State { state: &told.text, at: told.at });
+            let data = serde_json::to_string(&StateEvent { state: told.text, at: told.at });
             event(Some(told.seq), "state", data)
         }
         // With nothing around it that would have to be read twice.
         Told::Event(told) if told.kind == Kind::Said => event(Some(told.seq), "said", Ok(told.text)),
         Told::Event(told) => {
             let missing_bytes = (told.kind == Kind::Gap).then(|| told.text.parse().unwrap_or_default());
-            let text = if missing_bytes.is_some() { "" } else { told.text.as_str() };
-            let data = serde_json::to_string(&Output { stream: &told.stream, text, missing_bytes, at: told.at });
+            let text = if missing_bytes.is_some() { String::new() } else { told.text };
+            let data = serde_json::to_string(&OutputEvent { stream: told.stream, text, missing_bytes, at: told.at });
             event(Some(told.seq), "output", data)
         }
         Told::Usage(usage) => event(None, "usage", serde_json::to_string(&usage)),

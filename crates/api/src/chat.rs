@@ -1,0 +1,243 @@
+//! `/chat/stream`, `/chat` and `/agent/run`.
+
+use std::borrow::Cow;
+
+use model::conversation::{Id, Role, ToolCall};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A message to the assistant (S0).
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChatRequest {
+    #[schema(min_length = 1, max_length = 5000, examples("Remind me to buy eggs tomorrow at 3pm"))]
+    pub input: String,
+    /// The conversation of the message: a UUID, or `conv_` and letters and digits. Without it, or with an id that is not in
+    /// use, a new conversation begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("conv_123abc"))]
+    pub conversation_id: Option<String>,
+    /// Must be the token's user. Ignored without authentication.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+}
+
+/// One event of the stream (S0).
+#[derive(ToSchema)]
+#[schema(as = StreamEvent)]
+#[expect(dead_code, reason = "describes a stream of text")]
+pub struct StreamEvent {
+    /// Counts from 1.
+    id: String,
+    /// `thinking`, `tool_call`, `response_delta`, `error`, and at the end `done`.
+    #[schema(examples("response_delta"))]
+    event: String,
+    /// A JSON object.
+    data: String,
+}
+
+/// The data of an event. The name of the event selects the variant.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum EventData<'a> {
+    Thinking(Thinking<'a>),
+    ToolCall(ToolCallProgress<'a>),
+    ResponseDelta(ResponseDelta<'a>),
+    Error(TurnError<'a>),
+    Done(Done<'a>),
+}
+
+/// The data of a `thinking` event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Thinking<'a> {
+    pub content: Cow<'a, str>,
+}
+
+/// The data of a `tool_call` event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ToolCallProgress<'a> {
+    pub tool_name: Cow<'a, str>,
+    pub arguments: Cow<'a, Value>,
+    pub status: Cow<'a, str>,
+}
+
+impl ToolCallProgress<'_> {
+    /// Returns true when the call begins.
+    pub fn is_in_progress(&self) -> bool {
+        self.status == "in_progress"
+    }
+}
+
+/// The data of a `response_delta` event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResponseDelta<'a> {
+    pub delta: Cow<'a, str>,
+    pub accumulated: Cow<'a, str>,
+}
+
+/// The data of an `error` event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TurnError<'a> {
+    pub error_type: Cow<'a, str>,
+    pub message: Cow<'a, str>,
+    /// The turn goes on without what failed.
+    pub recoverable: bool,
+}
+
+/// The data of the `done` event.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Done<'a> {
+    pub final_output: Cow<'a, str>,
+    pub tools_called: Vec<Cow<'a, str>>,
+    pub success: bool,
+    pub conversation_id: Option<Cow<'a, Id>>,
+    /// The reply that confirms a pending action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation_phrase: Option<Cow<'a, str>>,
+    pub model: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+}
+
+/// Tokens used by outside models.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TokenUsage {
+    pub input_tokens: u64,
+    /// Includes reasoning.
+    pub output_tokens: u64,
+    pub reasoning_tokens: u64,
+    pub total_tokens: u64,
+}
+
+/// The answer to a message (S1).
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ChatResponse<'a> {
+    pub response: Cow<'a, str>,
+    #[schema(value_type = Option<String>)]
+    pub conversation_id: Option<Cow<'a, Id>>,
+    pub success: bool,
+    #[schema(value_type = Vec<ToolCall>)]
+    pub tool_calls: Cow<'a, [ToolCall]>,
+    /// In words for the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<Cow<'a, str>>,
+    /// The reply that confirms a pending action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(examples("yes delete"))]
+    pub confirmation_phrase: Option<Cow<'a, str>>,
+    pub request_id: Cow<'a, str>,
+    /// The model that answered.
+    pub model: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    /// Warnings for the user about a turn that has succeeded.
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
+    #[schema(value_type = Vec<String>)]
+    pub warnings: Cow<'a, [String]>,
+}
+
+/// A message, and the conversation it follows (S4).
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentRequest {
+    /// Must be the token's user. Ignored without authentication.
+    #[schema(format = Uuid)]
+    pub user_id: Option<String>,
+    #[schema(min_length = 1, max_length = 2000, examples("remind me to buy milk"))]
+    pub message: String,
+    /// Oldest first; the last 50 count.
+    #[serde(default)]
+    pub conversation_history: Vec<HistoryMessage>,
+    pub metadata: Option<RequestMetadata>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryMessage {
+    #[schema(value_type = Role)]
+    pub role: String,
+    #[schema(min_length = 1)]
+    pub content: String,
+    /// ISO 8601; for display only.
+    pub timestamp: Option<String>,
+    pub tool_calls: Option<Vec<HistoryCall>>,
+    #[schema(value_type = Option<Object>)]
+    pub pending: Option<Value>,
+}
+
+/// A record of a call, as far as the caller has kept it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct HistoryCall {
+    pub tool_name: String,
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub parameters: Value,
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub result: Value,
+    pub error: Option<String>,
+    pub duration_ms: Option<u64>,
+}
+
+impl From<HistoryCall> for ToolCall {
+    fn from(call: HistoryCall) -> Self {
+        let HistoryCall { tool_name, parameters, result, error, duration_ms } = call;
+        Self { tool_name, parameters, result, error, duration_ms: duration_ms.unwrap_or_default() }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestMetadata {
+    /// `metadata.pending` of the answer before.
+    #[schema(value_type = Option<Object>)]
+    pub pending: Option<Value>,
+}
+
+/// The answer to a message and how it was understood (S4).
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AgentResponse<'a> {
+    pub response_text: Cow<'a, str>,
+    pub tool_invocations: Vec<ToolInvocation<'a>>,
+    pub metadata: ResponseMetadata<'a>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ToolInvocation<'a> {
+    pub tool_name: Cow<'a, str>,
+    #[schema(value_type = Object)]
+    pub parameters: Cow<'a, Value>,
+    #[schema(value_type = Option<Object>)]
+    pub result: Option<Cow<'a, Value>>,
+    pub error: Option<Cow<'a, str>>,
+    pub duration_ms: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ResponseMetadata<'a> {
+    #[schema(examples("create_task"))]
+    pub intent: Cow<'a, str>,
+    pub confidence: f64,
+    /// The parameters that the message names.
+    #[schema(value_type = Object)]
+    pub extracted_params: Value,
+    #[schema(value_type = Option<String>)]
+    pub clarification_question: Value,
+    pub processing_time_ms: u64,
+    pub model: Cow<'a, str>,
+    pub request_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(examples("ValidationError"))]
+    pub error_type: Option<Cow<'a, str>>,
+    /// The action that waits for a confirmation: to be sent back in `metadata.pending` with the next message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub pending: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    #[serde(default)]
+    pub warnings: Vec<Cow<'a, str>>,
+}
