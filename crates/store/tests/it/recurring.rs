@@ -3,9 +3,8 @@
 use jiff::tz::TimeZone;
 use model::UserId;
 use model::reminder::Reminder;
-use model::task::{Change, Draft, Filter, Limits, Patch, Status, Task};
-use store::recurring::{self, Changed};
-use store::{Error, reminders, tasks};
+use model::task::{Change, Changed, Draft, Filter, Limits, Patch, Status, Task};
+use store::{Error, recurring, reminders, tasks};
 use uuid::Uuid;
 
 use crate::{Bench, on_both, write};
