@@ -229,7 +229,7 @@ pub(super) async fn delete(Id(id): Id<String>, change: Change<Nothing>) -> Resul
 pub(crate) struct Status {
     agent_id: String,
     enabled: bool,
-    state: model::execution::State,
+    state: model::execution::StateName,
     running: i64,
     queue_length: i64,
     pool: Pool,
@@ -275,7 +275,7 @@ pub(super) async fn status(
 pub(crate) async fn status_of(app: &App, agent: &Agent) -> store::Result<Status> {
     let (waiting, running) = store::executions::counts(&mut app.store().reader().await?, &agent.id).await?;
     let limit = agent.places();
-    let state = if running > 0 { model::execution::State::Running } else { model::execution::State::Idle };
+    let state = if running > 0 { model::execution::StateName::Running } else { model::execution::StateName::Idle };
     Ok(Status {
         agent_id: agent.id.clone(),
         enabled: agent.enabled,

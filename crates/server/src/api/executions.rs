@@ -8,7 +8,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use model::execution::{Execution, ExecutionResult, State as Life, Status};
+use model::execution::{Execution, ExecutionResult, StateName, Status};
 use model::{Invalid, User, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -194,8 +194,8 @@ pub(super) async fn list(
     };
     let states = match query.text("state") {
         None => Vec::new(),
-        Some("active") => vec![Life::Idle, Life::Starting, Life::Running],
-        Some(state) => vec![Life::parse("state", state)?],
+        Some("active") => vec![StateName::Idle, StateName::Starting, StateName::Running],
+        Some(state) => vec![StateName::parse("state", state)?],
     };
     let filter = Filter {
         agent_id: query.text("agent_id").map(str::to_owned),
