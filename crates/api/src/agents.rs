@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::agent::{self, AccessType, InputPattern, Mode, OutputPattern, Seconds};
 pub use model::agent::{Draft as AgentDraft, Source};
-use model::execution;
+use model::execution::StateName;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -148,7 +148,7 @@ list! {
 pub struct AgentStatus {
     pub agent_id: String,
     pub enabled: bool,
-    pub state: execution::State,
+    pub state: StateName,
     pub running: i64,
     pub queue_length: i64,
     pub pool: ResourcePoolMetrics,

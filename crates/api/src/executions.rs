@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::agent::Seconds;
-pub use model::execution::{Artifact, Attempt, Execution, ExecutionResult, ResourceUsage, Status, Transition};
+pub use model::execution::{
+    Artifact, Attempt, ExecutionRecord as Execution, ExecutionResult, ResourceUsage, StateName, Status, Transition,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};

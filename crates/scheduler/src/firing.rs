@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Execution, FollowUp, State, Status};
+use model::execution::{Execution, FollowUp, Status};
 use model::schedule::{Decision, Kind, Overlap, Schedule};
 use serde::Serialize;
 use store::executions::{Whose, followed_up};
@@ -217,7 +217,7 @@ impl<'a> Firing<'a> {
             return Ok(false);
         }
         let failures = self.row.schedule.failures;
-        match Status::of(execution.state) {
+        match execution.ended().map(|end| end.status) {
             Some(Status::Success) => {
                 schedules::followed(self.tx, &self.row, Some(Status::Success), 0).await?;
                 if failures > 0 {
@@ -233,7 +233,7 @@ impl<'a> Firing<'a> {
                 schedules::followed(self.tx, &self.row, Some(Status::Cancelled), failures).await?;
             }
             status => {
-                let why = execution.error_message.as_deref().unwrap_or_else(|| words(execution.state));
+                let why = execution.error_message().unwrap_or_else(|| words(status));
                 self.record_failure(status, why, Some(id)).await?;
             }
         }
@@ -300,9 +300,9 @@ impl<'a> Firing<'a> {
     }
 }
 
-fn words(state: State) -> &'static str {
-    match state {
-        State::Timeout => "it took too long",
+fn words(status: Option<Status>) -> &'static str {
+    match status {
+        Some(Status::Timeout) => "it took too long",
         _ => "it failed",
     }
 }

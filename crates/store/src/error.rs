@@ -55,6 +55,12 @@ impl From<model::execution::Illegal> for Error {
     }
 }
 
+impl From<model::execution::ImpossibleRecord> for Error {
+    fn from(error: model::execution::ImpossibleRecord) -> Self {
+        Self::Corrupt(error.to_string())
+    }
+}
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         match error {

@@ -219,7 +219,7 @@ async fn submit(supervisor: &Supervisor, user: &User, agent: &str) -> Uuid {
 async fn run(supervisor: &Supervisor, user: &User, agent: &str) {
     let id = submit(supervisor, user, agent).await;
     let ended = supervisor.wait(Whose::Everyones, id).await.unwrap();
-    assert_eq!(ended.exit_code, Some(0), "{ended:?}");
+    assert_eq!(ended.ended().unwrap().exit.exit_code, Some(0), "{ended:?}");
 }
 
 fn memory() -> u64 {

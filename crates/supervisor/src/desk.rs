@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use jiff::Timestamp;
 use model::Clock;
 use model::agent::Agent;
-use model::execution::{Artifact, Execution, Illegal, ResourceUsage, State};
+use model::execution::{Artifact, Execution, Exit, Illegal, ResourceUsage, StateName};
 use model::said::Said;
 use redact::{Redactor, What};
 use store::Store;
@@ -123,14 +123,12 @@ impl Desk {
         self.notes().redactor.text(text).replace('\0', "\u{fffd}")
     }
 
-    /// It has begun, as this process.
+    /// Records the start of the attempt, as this process. Does nothing if the attempt has already started.
     pub fn started(&self, process: Option<u32>) {
         let now = self.0.clock.now();
         let mut notes = self.notes();
-        notes.execution.process_id = process.map(i64::from);
-        // A run that is stopped at once may be told twice.
-        if notes.enter(State::Running, now).is_ok() {
-            notes.execution.start_time = Some(now);
+        if notes.execution.start(process.map(i64::from), now).is_ok() {
+            notes.note_state(StateName::Running, now);
         }
         drop(notes);
         self.0.dirty.notify_one();
@@ -228,9 +226,10 @@ impl Desk {
         }
     }
 
+    /// Records the resources that the attempt has used so far.
     pub fn usage(&self, usage: ResourceUsage) {
         let mut notes = self.notes();
-        notes.execution.resource_usage = Some(usage);
+        notes.execution.measure(usage);
         notes.changed = true;
         drop(notes);
         self.0.dirty.notify_one();
@@ -276,15 +275,15 @@ impl Desk {
         self.notes().execution.clone()
     }
 
-    /// What a try said to the last is written out under its own state, then the next one begins with nothing said.
-    pub(crate) fn try_again(&self, failed: impl FnOnce(&mut Execution)) -> Result<(), Illegal> {
+    /// Fails the current attempt and starts the next one with empty output. The rest of the output is attributed to the
+    /// attempt that failed.
+    pub(crate) fn try_again(&self, exit: Exit) -> Result<(), Illegal> {
         let now = self.0.clock.now();
         let mut notes = self.notes();
         notes.finish_streams(now);
-        failed(&mut notes.execution);
-        notes.enter(State::Failed, now)?;
-        notes.execution.begin_anew(now);
-        notes.enter(State::Starting, now)?;
+        notes.execution.retry(exit, now)?;
+        notes.note_state(StateName::Failed, now);
+        notes.note_state(StateName::Starting, now);
         notes.earlier += notes.kept();
         notes.said = (0, 0);
         notes.streams = Streams::new(notes.max_output, &notes.redactor);
@@ -327,11 +326,11 @@ impl Desk {
         let now = self.0.clock.now();
         let mut notes = self.notes();
         notes.finish_streams(now);
-        // The table allows every end there is; where it did not, the record says at least what is so.
+        // The table allows every end. If it did not, the execution would keep its state.
         if let Err(illegal) = end(&mut notes.execution, now) {
             tracing::error!(event = "execution_state_illegal", execution_id = %self.id(), error = %illegal);
         }
-        let state = notes.execution.state;
+        let state = notes.execution.state_name();
         notes.note_state(state, now);
         notes.closed = true;
         let last = notes.batch();
@@ -343,7 +342,7 @@ impl Desk {
 
     /// The last batch was written.
     pub(crate) fn settle(&self, batch: Arc<Batch>, artifacts: Vec<Artifact>) {
-        if let Some(begun) = self.notes().begun.take().filter(|_| batch.execution.end_time.is_some()) {
+        if let Some(begun) = self.notes().begun.take().filter(|_| batch.execution.is_ended()) {
             let _ = self.0.account.set(Account { begun, batch, artifacts });
         }
     }
@@ -368,7 +367,7 @@ impl Drop for Behind {
 
 impl Notes {
     fn new(execution: Execution, seq: i64, max_output: u64, redactor: Redactor) -> Self {
-        let state = |seq, state: State, at| Event {
+        let state = |seq, state: StateName, at| Event {
             seq,
             kind: Kind::State,
             stream: String::new(),
@@ -378,8 +377,8 @@ impl Notes {
         };
         // Only its first claim is the second thing that happened to it.
         let begun = (seq == 2).then(|| {
-            let starting = state(2, State::Starting, execution.last_state_change);
-            [state(1, State::Idle, execution.created_at), starting]
+            let starting = state(2, StateName::Starting, execution.last_state_change());
+            [state(1, StateName::Idle, execution.created_at), starting]
         });
         Self {
             begun,
@@ -403,13 +402,7 @@ impl Notes {
         self.streams.kept() + i64::try_from(self.said.0).unwrap_or(i64::MAX)
     }
 
-    fn enter(&mut self, state: State, now: Timestamp) -> Result<(), Illegal> {
-        self.execution.enter(state, now)?;
-        self.note_state(state, now);
-        Ok(())
-    }
-
-    fn note_state(&mut self, state: State, now: Timestamp) {
+    fn note_state(&mut self, state: StateName, now: Timestamp) {
         self.push(Kind::State, "", 0, state.as_str().to_owned(), now);
     }
 

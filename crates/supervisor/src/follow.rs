@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::execution::{Execution, ResourceUsage, State};
+use model::execution::{Execution, ResourceUsage, StateName};
 use store::executions::{Event, Kind, Whose};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -94,7 +94,7 @@ impl Supervisor {
             // From now on no call is missed.
             woken.as_mut().enable();
             let execution = store::executions::get(&mut self.0.store.reader().await?, whose, id).await?;
-            if execution.end_time.is_some() {
+            if execution.is_ended() {
                 return Ok(execution);
             }
             is_theirs = true;
@@ -169,7 +169,7 @@ impl Follower {
     pub fn knows_all(&mut self, account: &Account) {
         let news = account.events().filter_map(|event| self.told.news(event.clone()));
         self.ready.extend(news.map(Told::Event));
-        self.ready.extend(account.execution().resource_usage.map(Told::Usage));
+        self.ready.extend(account.execution().state().resource_usage().map(Told::Usage));
         self.over = true;
         self.ready.push_back(Told::End(Box::new(account.execution().clone())));
     }
@@ -237,19 +237,20 @@ impl Follower {
                 self.ready.push_back(Told::Event(event));
             }
         }
-        if execution.resource_usage != self.usage
-            && let Some(usage) = execution.resource_usage
+        let usage = execution.state().resource_usage();
+        if usage != self.usage
+            && let Some(usage) = usage
         {
             self.usage = Some(usage);
             self.ready.push_back(Told::Usage(usage));
         }
-        match execution.end_time {
-            Some(_) if more => self.ended = Some(execution),
-            Some(_) => {
+        if execution.is_ended() {
+            if more {
+                self.ended = Some(execution);
+            } else {
                 self.over = true;
                 self.ready.push_back(Told::End(Box::new(execution)));
             }
-            None => {}
         }
         Ok(more || !self.ready.is_empty())
     }
@@ -263,7 +264,7 @@ impl Heard {
     /// What of it was not told yet: at its end, the last part of a long output takes the place of glimpses of it.
     pub(crate) fn news(&mut self, mut event: Event) -> Option<Event> {
         if event.kind == Kind::State {
-            if event.text == State::Starting.as_str() {
+            if event.text == StateName::Starting.as_str() {
                 self.0.clear();
             }
             return Some(event);

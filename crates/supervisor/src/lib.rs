@@ -325,11 +325,12 @@ impl Supervisor {
     /// Tells everyone who may wait for this that it has changed.
     pub(crate) fn after(&self, execution: &Execution) {
         self.0.wakes.wake(execution.id);
-        if let Some(status) = Status::of(execution.state).filter(|_| execution.end_time.is_some()) {
+        if let Some(end) = execution.ended() {
+            let status = end.status;
             self.0.running.count_end(status);
             let id = execution.id;
             let agent_id = &execution.agent_id;
-            let duration_ms = execution.execution_time();
+            let duration_ms = end.execution_time();
             tracing::info!(event = "execution_ended", execution_id = %id, agent_id, status = %status, duration_ms);
             self.remove_spooled(execution.id);
             self.0.running.ended.notify_waiters();

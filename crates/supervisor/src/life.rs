@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use background::backoff::Doubling;
-use model::agent::Agent;
-use model::execution::{Artifact, Category, Execution, Outcome, State};
+use model::agent::{Agent, Seconds};
+use model::execution::{Artifact, Category, Exit, Outcome, RunError, State, StateName, Status};
 use store::executions::{Claimed, Fence, any_waiting, claim, give_back, queue_again};
 use tokio::time::Instant;
 
@@ -83,7 +83,7 @@ impl Supervisor {
         let agent = &entry.agent;
         desk.keep_secret(self.known_secrets(agent));
         loop {
-            let attempt = desk.execution().attempt;
+            let attempt = desk.execution().attempt();
             let run = Run {
                 id: execution.id,
                 owner: claimed.stored.owner,
@@ -94,7 +94,7 @@ impl Supervisor {
             };
             let last = attempt_once(&run, entry, desk, execution.timeout.duration()).await;
             let Some(delay) = retry_delay(&last, desk, agent) else { return last };
-            if let Err(illegal) = desk.try_again(|execution| last.note(execution)) {
+            if let Err(illegal) = desk.try_again(last.exit(execution.timeout)) {
                 return Last { failure: Some(Failure::system(illegal.to_string())), ..last };
             }
             if let Err(error) = desk.flush().await {
@@ -122,22 +122,20 @@ impl Supervisor {
         if last.stop == Some(Stop::Lost) {
             return Next::Unknown;
         }
-        let state = last.state();
+        let status = last.status();
         let artifacts = last.artifacts.clone();
         let interrupted = last.stop == Some(Stop::Shutdown);
         let batch = desk
             .close(|execution, now| {
-                last.note(execution);
-                // Whatever came of it, it has begun.
-                if state == State::Completed && execution.state == State::Starting {
-                    execution.enter(State::Running, now)?;
-                    execution.start_time = Some(now);
+                let exit = last.exit(execution.timeout);
+                // A completed attempt has run, even if its runner did not report the start.
+                if status == Status::Success && *execution.state() == State::Starting {
+                    execution.start(None, now)?;
                 }
-                if interrupted && execution.retry_count < execution.max_retries {
-                    execution.enter(State::Failed, now)?;
-                    return execution.wait_again(now);
+                if interrupted && execution.may_retry() {
+                    return execution.queue_again(exit, now);
                 }
-                execution.end(state, now)
+                execution.end(status, exit, now)
             })
             .await;
         let batch = Arc::new(batch);
@@ -185,7 +183,7 @@ impl Supervisor {
             .store
             .transaction(async move |tx| {
                 let held = batch.write(tx, fence, Some(artifacts)).await?;
-                if held && batch.execution.state == State::Idle {
+                if held && batch.execution.state_name() == StateName::Idle {
                     queue_again(tx, fence, now).await?;
                     store::hints::queue(tx, &agent_id);
                 }
@@ -233,42 +231,40 @@ struct Last {
 }
 
 impl Last {
-    fn state(&self) -> State {
+    fn status(&self) -> Status {
         match (self.stop, &self.failure) {
-            (Some(Stop::Timeout), _) => State::Timeout,
-            (Some(Stop::Cancelled), _) => State::Cancelled,
-            (Some(Stop::Shutdown | Stop::Lost), _) | (None, Some(_)) => State::Failed,
-            (None, None) => State::Completed,
+            (Some(Stop::Timeout), _) => Status::Timeout,
+            (Some(Stop::Cancelled), _) => Status::Cancelled,
+            (Some(Stop::Shutdown | Stop::Lost), _) | (None, Some(_)) => Status::Failure,
+            (None, None) => Status::Success,
         }
     }
 
-    fn note(&self, execution: &mut Execution) {
-        execution.exit_code = self.exit_code;
-        // Only who came to an end by itself means something by it.
-        execution.outcome = self.outcome.filter(|outcome| match outcome {
-            Outcome::Rejected => self.state() == State::Failed && self.stop.is_none(),
-            Outcome::Asks | Outcome::NeedsAccess | Outcome::Message => self.state() == State::Completed,
+    /// Returns the results of the attempt, which had this long to run.
+    fn exit(&self, timeout: Seconds) -> Exit {
+        let status = self.status();
+        // Only an attempt that ended by itself has an outcome.
+        let outcome = self.outcome.filter(|outcome| match outcome {
+            Outcome::Rejected => status == Status::Failure && self.stop.is_none(),
+            Outcome::Asks | Outcome::NeedsAccess | Outcome::Message => status == Status::Success,
             Outcome::Withdrawn => false,
         });
-        if self.usage.is_some() {
-            execution.resource_usage = self.usage;
-        }
+        Exit { exit_code: self.exit_code, error: self.error(timeout), outcome, resource_usage: self.usage }
+    }
+
+    fn error(&self, timeout: Seconds) -> Option<RunError> {
         let (message, category) = match self.stop {
-            Some(Stop::Timeout) => {
-                let limit = execution.timeout.duration().as_secs_f64();
-                (format!("took longer than {limit} s"), None)
-            }
+            Some(Stop::Timeout) => (format!("took longer than {} s", timeout.duration().as_secs_f64()), None),
             Some(Stop::Cancelled) => ("cancelled".to_owned(), None),
             Some(Stop::Shutdown | Stop::Lost) => {
                 ("adjutant was stopped while it ran".to_owned(), Some(Category::SystemError))
             }
-            None => match &self.failure {
-                Some(failure) => (failure.message.clone(), Some(failure.category)),
-                None => return,
-            },
+            None => {
+                let failure = self.failure.as_ref()?;
+                (failure.message.clone(), Some(failure.category))
+            }
         };
-        execution.error_message = Some(message);
-        execution.error_category = category;
+        Some(RunError { message, category })
     }
 }
 
@@ -333,10 +329,10 @@ fn retry_delay(last: &Last, desk: &Desk, agent: &Agent) -> Option<Duration> {
     let execution = desk.execution();
     let transient = last.failure.as_ref().is_some_and(|failure| failure.category == Category::Transient);
     let rejected = last.outcome == Some(Outcome::Rejected);
-    if last.stop.is_some() || !transient || rejected || execution.retry_count >= execution.max_retries {
+    if last.stop.is_some() || !transient || rejected || !execution.may_retry() {
         return None;
     }
-    Some(delay(agent.retry_delay.duration(), execution.retry_count))
+    Some(delay(agent.retry_delay.duration(), execution.retry_count()))
 }
 
 /// Returns the delay after `retries` retries: the configured one, doubled each time up to a quarter of an hour.

@@ -84,7 +84,7 @@ impl Supervisor {
             });
             let recovered = recovered.await?;
             for execution in &recovered {
-                tracing::warn!(event = "execution_recovered", execution_id = %execution.id, state = %execution.state);
+                tracing::warn!(event = "execution_recovered", execution_id = %execution.id, state = %execution.state_name());
                 self.after(execution);
                 self.wake(&execution.agent_id);
             }
@@ -96,7 +96,7 @@ impl Supervisor {
 
     /// Returns when an interrupted execution is tried again, if it is.
     fn retry_at(&self, execution: &Execution, now: Timestamp) -> Option<Timestamp> {
-        if execution.retry_count >= execution.max_retries {
+        if !execution.may_retry() {
             return None;
         }
         let entry = self.registry().get(&execution.agent_id);
@@ -128,8 +128,8 @@ impl Supervisor {
 
     async fn owner_of(&self, id: Uuid) -> store::Result<Owner> {
         match store::executions::get(&mut self.0.store.reader().await?, Whose::Everyones, id).await {
-            Ok(execution) if execution.end_time.is_none() => Ok(Owner::Active),
-            Ok(_) => Ok(Owner::Ended),
+            Ok(execution) if execution.is_ended() => Ok(Owner::Ended),
+            Ok(_) => Ok(Owner::Active),
             Err(store::Error::NotFound) => Ok(Owner::Gone),
             Err(error) => Err(error),
         }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use model::agent::{Agent, Override, Seconds, Source};
-use model::execution::{Execution, FollowUp, State};
+use model::execution::{Execution, FollowUp};
 use model::invalid::Checks;
 use model::said::{self, Part};
 use model::{Invalid, User};
@@ -133,7 +133,12 @@ impl Supervisor {
             let json = serde_json::to_string(&request).map_err(|error| Refused::Broken(error.to_string()))?;
             (json, None)
         };
-        let execution = new_execution(id, agent, input, timeout, now, (origin.schedule_id, origin.session_id), context);
+        let mut execution = Execution::new(id, agent.id.clone(), timeout, now);
+        execution.schedule_id = origin.schedule_id;
+        execution.session_id = origin.session_id;
+        execution.input = input;
+        execution.max_retries = i64::from(agent.max_retries);
+        execution.context = context;
         let new = New {
             execution,
             owner: user.id,
@@ -219,44 +224,6 @@ impl Supervisor {
 impl From<Invalid> for Refused {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid)
-    }
-}
-
-fn new_execution(
-    id: Uuid,
-    agent: &Agent,
-    input: String,
-    timeout: Seconds,
-    now: Timestamp,
-    (schedule_id, session_id): (Option<Uuid>, Option<Uuid>),
-    context: Map<String, Value>,
-) -> Execution {
-    Execution {
-        id,
-        agent_id: agent.id.clone(),
-        schedule_id,
-        session_id,
-        state: State::Idle,
-        previous_state: None,
-        created_at: now,
-        start_time: None,
-        end_time: None,
-        last_state_change: now,
-        input,
-        process_id: None,
-        exit_code: None,
-        error_message: None,
-        error_category: None,
-        outcome: None,
-        retry_count: 0,
-        max_retries: i64::from(agent.max_retries),
-        attempt: 1,
-        timeout,
-        resource_usage: None,
-        context,
-        queue_position: None,
-        state_transitions: Vec::new(),
-        previous_retries: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 //! (OPS-6): what is not theirs to run is not there.
 
 use model::agent::ASSISTANT;
-use model::execution::FollowUp;
+use model::execution::{ExecutionRecord, FollowUp};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use store::executions::Whose;
@@ -56,7 +56,7 @@ pub(crate) async fn run(mut call: Call<'_>, tx: &mut Transaction) -> Result<Outc
         origin.context.insert("conversation_id".to_owned(), conversation.to_string().into());
     }
     let submission = supervisor.prepare(&call.user, &entry.agent.id, draft, origin).map_err(refused)?;
-    let state = submission.new.execution.state;
+    let state = submission.new.execution.state_name();
     let reports_back = submission.new.follow_up.is_some();
     let id = match supervisor.enqueue(tx, submission).await {
         Ok(id) => id,
@@ -85,6 +85,7 @@ pub(crate) async fn execution(mut call: Call<'_>, conn: &mut Conn) -> Result<Out
     let One { execution_id } = call.read()?;
     let whose = Whose::Users(call.user.id);
     let execution = store::executions::get(conn, whose, execution_id).await.map_err(no_execution)?;
+    let execution = ExecutionRecord::from(execution);
     let mut data = json!({
         "success": true,
         "execution_id": execution.id,
@@ -112,7 +113,7 @@ pub(crate) async fn cancel(mut call: Call<'_>, tx: &mut Transaction) -> Result<O
         }
         result => result.map_err(no_execution)?,
     };
-    let data = json!({"success": true, "execution_id": execution.id, "agent_id": execution.agent_id, "state": execution.state});
+    let data = json!({"success": true, "execution_id": execution.id, "agent_id": execution.agent_id, "state": execution.state_name()});
     Ok(Outcome::Done(Answer::done(data)))
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::execution::State as Run;
+use model::execution::StateName;
 use model::schedule::Kind;
 use scheduler::{Point, Witness};
 use serde_json::json;
@@ -57,7 +57,7 @@ async fn killed_at_every_point(bench: Bench) {
     for id in ids {
         bench.ended(id).await;
         let executions = bench.executions(id).await;
-        assert_eq!(executions[0].state, Run::Completed, "also what nobody was told of");
+        assert_eq!(executions[0].state_name(), StateName::Completed, "also what nobody was told of");
         assert_eq!(Some(executions[0].id), bench.history(id).await[0].execution_id);
     }
 }

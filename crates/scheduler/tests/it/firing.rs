@@ -1,6 +1,6 @@
 //! What becomes of a time that has come: by how late it is, by what runs, and by what the schedule says to both.
 
-use model::execution::State as Run;
+use model::execution::StateName;
 use model::schedule::{Kind, State};
 use scheduler::Event;
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn every_policy_for_overlaps_and_missed_runs(bench: Bench) {
     bench.after(210).await;
     for ((overlap, missed, wanted, open, in_all), id) in cases.into_iter().zip(schedules) {
         assert_eq!(bench.kinds(id).await, wanted, "{overlap} {missed}");
-        let is_open = |e: &model::execution::Execution| e.end_time.is_none();
+        let is_open = |e: &model::execution::Execution| !e.is_ended();
         assert_eq!(bench.executions(id).await.iter().filter(|e| is_open(e)).count(), open, "{overlap} {missed}");
         // When each has ended what waited for it starts, one after the other.
         loop {
@@ -186,7 +186,7 @@ async fn a_single_time_and_then_no_more(bench: Bench) {
     bench.after(1800).await;
     let schedule = bench.get(id).await;
     assert_eq!((schedule.state, schedule.next_execution), (State::Executing, None));
-    crate::bench::until("it runs", async || bench.executions(id).await[0].state == Run::Running).await;
+    crate::bench::until("it runs", async || bench.executions(id).await[0].state_name() == StateName::Running).await;
     bench.gate.notify_waiters();
     bench.ended(id).await;
     let schedule = bench.get(id).await;

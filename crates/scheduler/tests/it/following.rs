@@ -1,6 +1,6 @@
 //! What the end of a run means to its schedule.
 
-use model::execution::{State as Run, Status};
+use model::execution::{StateName, Status};
 use model::schedule::{Kind, State};
 use scheduler::Event::{Failed, Paused, Recovered};
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn what_waited_starts_at_the_end(bench: Bench) {
     bench.after(60).await;
     bench.after(60).await;
     assert_eq!(bench.kinds(id).await, [Kind::Fired, Kind::Queued, Kind::Skipped]);
-    until("it runs", async || bench.executions(id).await[0].state == Run::Running).await;
+    until("it runs", async || bench.executions(id).await[0].state_name() == StateName::Running).await;
     bench.gate.notify_waiters();
     until("the other runs", async || {
         bench.scheduler.follow_up().await.unwrap();
@@ -92,7 +92,7 @@ async fn what_waited_starts_at_the_end(bench: Bench) {
     bench.gate.notify_waiters();
     until("it has ended", async || {
         bench.gate.notify_waiters();
-        bench.executions(id).await.iter().all(|e| e.end_time.is_some())
+        bench.executions(id).await.iter().all(|e| e.is_ended())
     })
     .await;
     bench.scheduler.follow_up().await.unwrap();
@@ -106,18 +106,18 @@ async fn cancelled_to_make_room(bench: Bench) {
     let fields = json!({"every": "1m", "overlap": "cancel", "input_parameters": {"input": "hold"}});
     let id = bench.create(fields).await.id;
     bench.after(60).await;
-    until("it runs", async || bench.executions(id).await[0].state == Run::Running).await;
+    until("it runs", async || bench.executions(id).await[0].state_name() == StateName::Running).await;
     bench.after(60).await;
     assert_eq!(bench.history(id).await[1].reason.as_deref(), Some("waits until the run before it is cancelled"));
     bench.after(60).await;
     until("the last runs", async || {
         bench.scheduler.follow_up().await.unwrap();
-        bench.executions(id).await.last().is_some_and(|e| e.state == Run::Running)
+        bench.executions(id).await.last().is_some_and(|e| e.state_name() == StateName::Running)
             && bench.executions(id).await.len() > 1
     })
     .await;
-    let states: Vec<_> = bench.executions(id).await.iter().map(|e| e.state).collect();
-    assert_eq!(states[0], Run::Cancelled);
+    let states: Vec<_> = bench.executions(id).await.iter().map(|e| e.state_name()).collect();
+    assert_eq!(states[0], StateName::Cancelled);
     assert_eq!(states.iter().filter(|state| !state.is_end()).count(), 1);
     // The second either ran and was cancelled, or a later one took its place while it waited.
     let kinds = bench.kinds(id).await;

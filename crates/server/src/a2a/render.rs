@@ -10,7 +10,7 @@ use ::a2a::types::{
     self, Message, Role, StreamResponse, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
 use jiff::Timestamp;
-use model::execution::{Standing, State};
+use model::execution::{Standing, StateName};
 use model::said::{Content, Part, Piece, Said};
 use serde_json::{Map, Value};
 use store::a2a::Run;
@@ -127,11 +127,11 @@ impl Story {
             self.keep(&artifact, false);
             updates.push(self.artifact_update(artifact, false, true));
         }
-        self.at = run.execution.last_state_change;
+        self.at = run.execution.last_state_change();
         self.state = state_of(run.standing());
         let last_words = match run.standing() {
-            Standing::Failed => run.execution.error_message.clone(),
-            Standing::Rejected if self.message.is_none() => run.execution.error_message.clone(),
+            Standing::Failed => run.execution.error_message().map(str::to_owned),
+            Standing::Rejected if self.message.is_none() => run.execution.error_message().map(str::to_owned),
             Standing::Asks | Standing::NeedsAccess if self.message.is_none() => self.said_last(),
             _ => None,
         };
@@ -180,13 +180,13 @@ impl Story {
     }
 
     fn enter(&mut self, event: &Event) -> Option<StreamResponse> {
-        let state = State::parse("state", &event.text).ok()?;
+        let state = StateName::parse("state", &event.text).ok()?;
         if state.is_end() {
             // What it means is told with the end; after a failure there may be another try.
             return None;
         }
         self.at = event.at;
-        if state == State::Starting {
+        if state == StateName::Starting {
             self.run.tries += 1;
             if self.run.tries > 1 {
                 // What the try before has said counts no more.
@@ -198,7 +198,7 @@ impl Story {
             }
         }
         let first = self.run.number == 1 && self.run.tries == 0;
-        let next = if state == State::Idle && first { TaskState::Submitted } else { TaskState::Working };
+        let next = if state == StateName::Idle && first { TaskState::Submitted } else { TaskState::Working };
         let changed = next != self.state;
         self.state = next;
         changed.then(|| self.status_update(event.at))

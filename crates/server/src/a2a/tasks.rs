@@ -98,7 +98,7 @@ pub(crate) async fn list(
         bytes += size(&task);
         tasks.push(task);
         if bytes >= MOST_BYTES && at < last {
-            let sort = run.execution.last_state_change.as_microsecond();
+            let sort = run.execution.last_state_change().as_microsecond();
             next = Some(Cursor { sort, id: run.execution.id.to_string() });
             break;
         }
@@ -130,7 +130,7 @@ async fn in_short(conn: &mut Conn, caller: &Caller, last: &Run, history_length: 
         for event in store::executions::events_in_short(conn, run.execution.id).await? {
             story.tell(&event);
         }
-        if run.execution.end_time.is_none() {
+        if !run.execution.is_ended() {
             continue;
         }
         if run.standing().is_asking() && !story.has_begun() {
@@ -167,7 +167,7 @@ pub(crate) async fn cancel(app: &App, caller: &Caller, base: &Base, request: Can
             Err(error) => return Err(fault(error)),
         };
         let execution = &run.execution;
-        if run.standing() == Standing::Cancelled && execution.outcome.is_some() {
+        if run.standing() == Standing::Cancelled && execution.ended().is_some_and(|end| end.exit.outcome.is_some()) {
             app.supervisor().ring(execution.id);
         } else {
             let patience = caller.entry.agent.grace.duration() + LAST_PATIENCE;

@@ -150,7 +150,7 @@ impl Following {
 
     /// Whether this execution of it has ended.
     pub(crate) fn is_past(&self, execution: Uuid) -> bool {
-        self.run.execution.id != execution || self.run.execution.end_time.is_some()
+        self.run.execution.id != execution || self.run.execution.is_ended()
     }
 
     /// How it stands, as far as it was told.
@@ -220,7 +220,7 @@ impl Following {
             Told::Event(event) => self.ready.extend(self.story.tell(&event)),
             Told::Usage(_) => {}
             Told::End(execution) => {
-                if self.run.execution.end_time.is_none() {
+                if !self.run.execution.is_ended() {
                     // What it has left is not known to those who follow.
                     let mut reader = self.app.store().reader().await?;
                     self.run = store::a2a::run(&mut reader, self.owner, &self.agent_id, execution.id).await?;
@@ -269,7 +269,7 @@ fn begin_run(app: &App, story: &mut Story, owner: UserId, run: &Run, asked: Vec<
     let asked = asked.iter().filter_map(|asked| Message::deserialize(&asked.message).ok());
     story.begin(run, asked);
     let mut follower = app.supervisor().follow(Whose::Users(owner), run.execution.id, 0);
-    if run.execution.end_time.is_some() {
+    if run.execution.is_ended() {
         follower.knows(run.execution.clone());
     }
     follower

@@ -186,7 +186,7 @@ pub(super) async fn status(
 pub(crate) async fn status_of(app: &App, agent: &Configured) -> store::Result<AgentStatus> {
     let (waiting, running) = store::executions::counts(&mut app.store().reader().await?, &agent.id).await?;
     let limit = agent.places();
-    let state = if running > 0 { model::execution::State::Running } else { model::execution::State::Idle };
+    let state = if running > 0 { model::execution::StateName::Running } else { model::execution::StateName::Idle };
     Ok(AgentStatus {
         agent_id: agent.id.clone(),
         enabled: agent.enabled,

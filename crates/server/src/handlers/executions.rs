@@ -12,7 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use model::execution::State as Life;
+use model::execution::StateName;
 use model::{Invalid, User, UserId};
 use serde::Deserialize;
 use store::executions::{Filter, Kind, Whose};
@@ -131,7 +131,8 @@ impl Enqueued {
 async fn done(app: &App, whose: Whose, id: Uuid) -> Result<Response, Problem> {
     let execution = app.supervisor().wait(whose, id).await.map_err(Problem::from_store("execution"))?;
     let result = result_of(app, whose, id).await?;
-    Ok(Json(EndedExecution { execution, status: result.status, output: result.output }).into_response())
+    Ok(Json(EndedExecution { execution: execution.into(), status: result.status, output: result.output })
+        .into_response())
 }
 
 /// Executions, newest first: one's own, or everyone's for an administrator. Of a long `input` the first 1,000 characters
@@ -151,8 +152,8 @@ pub(super) async fn list(
     let (limit, cursor) = input::page(&params)?;
     let states = match params.state.as_deref() {
         None => Vec::new(),
-        Some("active") => vec![Life::Idle, Life::Starting, Life::Running],
-        Some(state) => vec![Life::parse("state", state)?],
+        Some("active") => vec![StateName::Idle, StateName::Starting, StateName::Running],
+        Some(state) => vec![StateName::parse("state", state)?],
     };
     let filter = Filter {
         agent_id: params.agent_id,
@@ -181,7 +182,7 @@ pub(super) async fn get(
 ) -> Result<Json<Execution>, Problem> {
     let mut reader = app.store().reader().await?;
     let execution = store::executions::get(&mut reader, visible(&user), id).await;
-    Ok(Json(execution.map_err(Problem::from_store("execution"))?))
+    Ok(Json(execution.map_err(Problem::from_store("execution"))?.into()))
 }
 
 /// What came of an execution that has ended.

@@ -103,9 +103,9 @@ const GRPC: [&str; 2] = ["/lf.a2a.v1.A2AService/", "/a2a.v1.A2AService/"];
 const IMPORT: &str = "/api/data";
 
 /// Returns a page of the store in the form of `new`.
-fn page<T, P>(page: Page<T>, new: impl FnOnce(Vec<T>, Option<String>) -> P) -> Json<P> {
+fn page<T: Into<U>, U, P>(page: Page<T>, new: impl FnOnce(Vec<U>, Option<String>) -> P) -> Json<P> {
     let next_cursor = page.next.as_ref().map(Cursor::encode);
-    Json(new(page.rows, next_cursor))
+    Json(new(page.rows.into_iter().map(Into::into).collect(), next_cursor))
 }
 
 /// A change whose answer has no body.

@@ -10,6 +10,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures::StreamExt;
 use model::Invalid;
+use store::page::Page;
 use uuid::Uuid;
 
 use super::page;
@@ -39,9 +40,8 @@ pub(super) async fn list(
     let unread = params.unread.unwrap_or(false);
     let mut reader = app.store().reader().await?;
     let found = store::notifications::list(&mut reader, user.id, unread, cursor.as_ref(), limit).await?;
-    Ok(page(found, |rows, next_cursor| {
-        Notifications::new(rows.into_iter().map(|row| row.notification).collect(), next_cursor)
-    }))
+    let rows: Vec<_> = found.rows.into_iter().map(|row| row.notification).collect();
+    Ok(page(Page { rows, next: found.next }, Notifications::new))
 }
 
 /// What the user is told from now on, or behind `Last-Event-ID`: one event, `notification`, for each.

@@ -86,7 +86,7 @@ async fn supersede(conn: &mut Conn, new: &New, of: &OfTask) -> Result<()> {
     let asked = conn.first((sql, args![of.id, new.owner, agent])).await?;
     let Some(asked) = asked else {
         let run = task(conn, new.owner, agent, of.id).await?;
-        return Err(if run.execution.end_time.is_some() { Error::Ended } else { Error::NotEnded });
+        return Err(if run.execution.is_ended() { Error::Ended } else { Error::NotEnded });
     };
     conn.hint(Hint::Execution(asked.parsed(0, Uuid::try_parse)?));
     pushes::reopen(conn, of.id).await
@@ -139,8 +139,10 @@ pub async fn tasks(
     }
     select.push(" ORDER BY e.changed_at DESC, e.id DESC LIMIT ").bind(limit + 1);
     let runs = conn.all(select).await?.iter().map(read_run).collect::<Result<Vec<_>>>()?;
-    let cursor =
-        |run: &Run| Cursor { sort: run.execution.last_state_change.as_microsecond(), id: run.execution.id.to_string() };
+    let cursor = |run: &Run| Cursor {
+        sort: run.execution.last_state_change().as_microsecond(),
+        id: run.execution.id.to_string(),
+    };
     Ok((Page::cut(runs, limit, cursor), total))
 }
 
@@ -178,7 +180,7 @@ pub async fn withdraw(conn: &mut Conn, owner: UserId, agent_id: &str, id: Uuid, 
             pushes::reopen(conn, id).await?;
             Ok(run)
         }
-        false if run.execution.end_time.is_some() => Err(Error::Ended),
+        false if run.execution.is_ended() => Err(Error::Ended),
         false => Err(Error::NotEnded),
     }
 }

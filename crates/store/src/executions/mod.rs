@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Execution, ExecutionResult, State, Status};
+use model::execution::{Execution, ExecutionRecord, ExecutionResult, Exit, State, StateName, Status};
 use uuid::Uuid;
 
 use crate::conn::{Conn, Row, Statement, args};
@@ -48,7 +48,7 @@ pub struct Filter {
     pub agent_id: Option<String>,
     pub schedule_id: Option<Uuid>,
     pub session_id: Option<Uuid>,
-    pub states: Vec<State>,
+    pub states: Vec<StateName>,
     /// The beginning or the end of an id.
     pub reference: Option<String>,
 }
@@ -115,7 +115,9 @@ pub async fn list(
 /// text.
 pub async fn result(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<ExecutionResult> {
     let execution = get(conn, whose, id).await?;
-    let status = Status::of(execution.state).filter(|_| execution.end_time.is_some()).ok_or(Error::NotEnded)?;
+    let end = execution.ended().ok_or(Error::NotEnded)?;
+    let status = end.status;
+    let execution_time = end.execution_time();
     let extra = conn.first(("SELECT artifacts, truncated FROM executions WHERE id = $1", args![id])).await?;
     let extra = extra.ok_or(Error::NotFound)?;
     let mut answer = output(conn, id, "file").await?;
@@ -125,13 +127,14 @@ pub async fn result(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Execution
     if answer.is_empty() {
         answer = model::said::as_text(&said(conn, id).await?);
     }
+    let execution = ExecutionRecord::from(execution);
     Ok(ExecutionResult {
         status,
         outcome: execution.outcome,
         output: answer,
         truncated: extra.int(1)? != 0,
         artifacts: extra.parsed(0, |json| serde_json::from_str(json))?,
-        execution_time: execution.execution_time(),
+        execution_time,
         id: execution.id,
         agent_id: execution.agent_id,
         schedule_id: execution.schedule_id,
@@ -155,7 +158,7 @@ pub async fn again(conn: &mut Conn, whose: Whose, id: Uuid) -> Result<Stored> {
     select.push("SELECT ").push(COLUMNS).push(PRIVATE).push(" FROM executions e WHERE e.id = ").bind(id);
     belonging(&mut select, whose);
     let stored = read_private(&conn.first(select).await?.ok_or(Error::NotFound)?)?;
-    if stored.execution.end_time.is_some() { Ok(stored) } else { Err(Error::NotEnded) }
+    if stored.execution.is_ended() { Ok(stored) } else { Err(Error::NotEnded) }
 }
 
 /// Asks an execution to stop. One that waits ends here and now; one at work is told by its node.
@@ -167,12 +170,11 @@ pub async fn cancel(conn: &mut Conn, whose: Whose, id: Uuid, now: Timestamp) -> 
         select.push(" FOR UPDATE");
     }
     let mut execution = read(&conn.first(select).await?.ok_or(Error::NotFound)?)?;
-    if execution.end_time.is_some() {
+    if execution.is_ended() {
         return Err(Error::Ended);
     }
-    if execution.state == State::Idle {
-        execution.end(State::Cancelled, now)?;
-        execution.error_message = Some("cancelled while it waited".to_owned());
+    if let State::Idle { .. } = execution.state() {
+        execution.end(Status::Cancelled, Exit::with_error("cancelled while it waited", None), now)?;
         queue::settle(conn, &execution, None).await?;
     } else {
         let sql = "UPDATE executions SET cancel_asked = COALESCE(cancel_asked, $2) WHERE id = $1 AND ended_at IS NULL";

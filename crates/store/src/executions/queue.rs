@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 use model::UserId;
-use model::execution::{Artifact, Attempt, Category, Execution, FollowUp, Outcome, ResourceUsage, State, Transition};
+use model::execution::{Artifact, Category, Execution, ExecutionRecord, Exit, FollowUp, Outcome, StateName, Status};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use crate::conn::{Conn, Row, Statement, args};
 use crate::hints::Hint;
 use crate::{Error, Result, nodes, places};
 
-/// Somebody has it: also one that failed and is about to be tried again. In the words of the index.
+/// Selects executions that a node holds, also between two attempts. Same wording as the index.
 const AT_WORK: &str = " AND ended_at IS NULL AND state <> 'idle'";
 
 /// An execution to be.
@@ -136,7 +136,7 @@ async fn claim_new(
     {
         return Ok(None);
     }
-    execution.enter(State::Starting, execution.created_at)?;
+    execution.claim(execution.created_at)?;
     let fence = Fence { id: execution.id, node, token: 1 };
     let stored = Stored {
         execution,
@@ -152,6 +152,7 @@ async fn claim_new(
 
 async fn insert(conn: &mut Conn, new: &New, claimed: Option<&Claimed>) -> Result<()> {
     let execution = claimed.map_or(&new.execution, |claimed| &claimed.stored.execution);
+    let execution = ExecutionRecord::from(execution.clone());
     let sql = "INSERT INTO executions (id, owner, agent_id, schedule_id, session_id, state, input, request, spool, run_at, \
                wait_until, created_at, changed_at, max_retries, timeout_ms, context, follow_up, task_id, context_id, \
                previous_state, node, lease_token, transitions, retry_count, artifacts, truncated, output_bytes, \
@@ -175,7 +176,7 @@ async fn insert(conn: &mut Conn, new: &New, claimed: Option<&Claimed>) -> Result
         new.follow_up.map(FollowUp::as_str),
         new.task.as_ref().map(|task| task.id.to_string()),
         new.task.as_ref().map(|task| task.context_id.as_str()),
-        execution.previous_state.map(State::as_str),
+        execution.previous_state.map(StateName::as_str),
         claimed.map(|claimed| claimed.fence.node.to_string()),
         claimed.map_or(0, |claimed| claimed.fence.token),
         json(&execution.state_transitions)?,
@@ -185,7 +186,7 @@ async fn insert(conn: &mut Conn, new: &New, claimed: Option<&Claimed>) -> Result
 
 /// Those who follow it elsewhere may look.
 fn hint(conn: &mut Conn, execution: &Execution) {
-    conn.hint(if execution.end_time.is_some() { Hint::Ended(execution.id) } else { Hint::Execution(execution.id) });
+    conn.hint(if execution.is_ended() { Hint::Ended(execution.id) } else { Hint::Execution(execution.id) });
 }
 
 /// Until the transaction ends nobody else puts anything into this queue: two who see its last free place would both take
@@ -301,11 +302,11 @@ fn lock(select: &mut Statement<'_>, conn: &Conn) {
 async fn take(conn: &mut Conn, row: &Row, node: Uuid, now: Timestamp) -> Result<Claimed> {
     let mut stored = read_private(row)?;
     let execution = &mut stored.execution;
-    execution.enter(State::Starting, now)?;
+    execution.claim(now)?;
     stored.lease_token += 1;
     let sql = "UPDATE executions SET state = 'starting', previous_state = 'idle', changed_at = $2, node = $3, \
                lease_token = $4, transitions = $5 WHERE id = $1 AND state = 'idle'";
-    let values = args![execution.id, now, node, stored.lease_token, json(&execution.state_transitions)?];
+    let values = args![execution.id, now, node, stored.lease_token, json(execution.state_transitions())?];
     if conn.run((sql, values)).await? != 1 {
         return Err(Error::Database("an execution was claimed twice".to_owned()));
     }
@@ -356,10 +357,12 @@ pub(super) async fn settle(conn: &mut Conn, execution: &Execution, token: Option
     append(conn, execution.id, &[state_event(seq, execution)]).await
 }
 
+/// Returns the beginning of a statement that writes the state of an execution.
 fn changes(execution: &Execution) -> Result<Statement<'static>> {
+    let execution = ExecutionRecord::from(execution.clone());
     let mut update = Statement::default();
     update.push("UPDATE executions SET state = ").bind(execution.state.as_str());
-    update.push(", previous_state = ").bind(execution.previous_state.map(State::as_str));
+    update.push(", previous_state = ").bind(execution.previous_state.map(StateName::as_str));
     update.push(", started_at = ").bind(execution.start_time).push(", ended_at = ").bind(execution.end_time);
     update.push(", changed_at = ").bind(execution.last_state_change);
     update.push(", process_id = ").bind(execution.process_id).push(", exit_code = ").bind(execution.exit_code);
@@ -369,9 +372,9 @@ fn changes(execution: &Execution) -> Result<Statement<'static>> {
     update.push(", error_category = ").bind(execution.error_category.map(Category::as_str));
     update.push(", outcome = ").bind(execution.outcome.map(Outcome::as_str));
     update.push(", retry_count = ").bind(execution.retry_count);
-    update.push(", resource_usage = ").bind(execution.resource_usage.as_ref().map(json::<ResourceUsage>).transpose()?);
-    update.push(", transitions = ").bind(json::<Vec<Transition>>(&execution.state_transitions)?);
-    update.push(", previous = ").bind(json::<Vec<Attempt>>(&execution.previous_retries)?);
+    update.push(", resource_usage = ").bind(execution.resource_usage.as_ref().map(json).transpose()?);
+    update.push(", transitions = ").bind(json(&execution.state_transitions)?);
+    update.push(", previous = ").bind(json(&execution.previous_retries)?);
     Ok(update)
 }
 
@@ -391,7 +394,7 @@ pub async fn too_late(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec
     let mut select = waiting();
     select.push(" AND e.wait_until <= ").bind(now).push(" ORDER BY e.wait_until LIMIT ").bind(limit);
     lock(&mut select, conn);
-    end_all(conn, select, State::Timeout, "waited longer for its place than queue_timeout allows", now).await
+    end_all(conn, select, Status::Timeout, "waited longer for its place than queue_timeout allows", now).await
 }
 
 /// Ends messages that wait for a session that is over.
@@ -401,21 +404,20 @@ pub async fn without_session(conn: &mut Conn, now: Timestamp, limit: i64) -> Res
     select.push("(SELECT 1 FROM sessions s WHERE s.id = e.session_id AND s.ended_at IS NULL) ");
     select.push("ORDER BY e.session_id, e.run_at, e.id LIMIT ").bind(limit);
     lock(&mut select, conn);
-    end_all(conn, select, State::Failed, "its session has ended", now).await
+    end_all(conn, select, Status::Failure, "its session has ended", now).await
 }
 
 async fn end_all(
     conn: &mut Conn,
     select: Statement<'_>,
-    state: State,
+    status: Status,
     why: &str,
     now: Timestamp,
 ) -> Result<Vec<Execution>> {
     let mut ended = Vec::new();
     for row in conn.all(select).await? {
         let mut execution = read_private(&row)?.execution;
-        execution.end(state, now)?;
-        execution.error_message = Some(why.to_owned());
+        execution.end(status, Exit::with_error(why, None), now)?;
         settle(conn, &execution, None).await?;
         ended.push(execution);
     }
@@ -439,7 +441,7 @@ pub async fn end_waiting(
     let mut select = waiting();
     select.push(" AND e.agent_id = ").bind(agent_id).push(" LIMIT ").bind(limit);
     lock(&mut select, conn);
-    end_all(conn, select, State::Failed, why, now).await
+    end_all(conn, select, Status::Failure, why, now).await
 }
 
 /// Frees the places of nodes that are no more, and finds what was at work there: for [`recover`], in this transaction, so
@@ -470,30 +472,19 @@ pub async fn recover(
 ) -> Result<Execution> {
     let token = stored.lease_token;
     let execution = &mut stored.execution;
-    let cancelled = stored.cancel_asked.is_some() && execution.state.is_at_work();
-    if cancelled {
-        execution.error_message = Some("cancelled".to_owned());
-        execution.end(State::Cancelled, now)?;
+    if stored.cancel_asked.is_some() {
+        execution.end(Status::Cancelled, Exit::with_error("cancelled", None), now)?;
         settle(conn, execution, Some(token)).await?;
         return Ok(stored.execution);
     }
-    if execution.state == State::Cleanup {
-        execution.enter(State::Idle, now)?;
-    }
-    if !execution.state.is_end() {
-        execution.enter(State::Failed, now)?;
-    }
-    if execution.state == State::Failed {
-        execution.error_message = Some(why.to_owned());
-        execution.error_category = Some(Category::SystemError);
-    }
-    match retry_at.filter(|_| execution.state == State::Failed && execution.session_id.is_none()) {
+    let exit = Exit::with_error(why, Some(Category::SystemError));
+    match retry_at.filter(|_| execution.session_id.is_none()) {
         None => {
-            execution.rest(now)?;
+            execution.end(Status::Failure, exit, now)?;
             settle(conn, execution, Some(token)).await?;
         }
         Some(retry_at) => {
-            execution.wait_again(now)?;
+            execution.queue_again(exit, now)?;
             settle(conn, execution, Some(token)).await?;
             let sql = "UPDATE executions SET run_at = $2, wait_until = $2 + (wait_until - run_at), \
                        earlier_bytes = output_bytes WHERE id = $1";
@@ -510,8 +501,8 @@ fn state_event(seq: i64, execution: &Execution) -> Event {
         kind: Kind::State,
         stream: String::new(),
         start: 0,
-        at: execution.last_state_change,
-        text: execution.state.as_str().to_owned(),
+        at: execution.last_state_change(),
+        text: execution.state_name().as_str().to_owned(),
     }
 }
 

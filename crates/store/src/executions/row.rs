@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::UserId;
 use model::agent::Seconds;
-use model::execution::{Category, Execution, Outcome, State};
+use model::execution::{Category, Execution, ExecutionRecord, Outcome, StateName};
 use uuid::Uuid;
 
 use crate::Result;
@@ -46,10 +46,10 @@ pub struct Stored {
     pub node: Option<String>,
 }
 
+/// Reads an execution whose position in the queue follows its columns.
 pub(super) fn read_with_position(row: &Row) -> Result<Execution> {
-    let mut execution = read(row)?;
-    execution.queue_position = row.maybe_int(COUNT)?;
-    Ok(execution)
+    let record = ExecutionRecord { queue_position: row.maybe_int(COUNT)?, ..read_record(row)? };
+    Ok(record.try_into()?)
 }
 
 /// From [`IN_SHORT`]: a list of many does not carry everything that each was asked.
@@ -86,16 +86,21 @@ pub(super) fn read_private(row: &Row) -> Result<Stored> {
     })
 }
 
+/// Reads an execution. Fails with [`crate::Error::Corrupt`] if the columns contradict each other.
 pub(crate) fn read(row: &Row) -> Result<Execution> {
+    Ok(read_record(row)?.try_into()?)
+}
+
+fn read_record(row: &Row) -> Result<ExecutionRecord> {
     let maybe_id = |column| row.maybe_text(column)?.map(|text| parsed(&text, Uuid::try_parse)).transpose();
     let retry_count = row.int(16)?;
-    Ok(Execution {
+    Ok(ExecutionRecord {
         id: row.parsed(0, Uuid::try_parse)?,
         agent_id: row.text(1)?,
         schedule_id: maybe_id(2)?,
         session_id: maybe_id(3)?,
-        state: row.parsed(4, |word| State::parse("state", word))?,
-        previous_state: row.maybe_text(5)?.map(|word| parsed(&word, |w| State::parse("state", w))).transpose()?,
+        state: row.parsed(4, |word| StateName::parse("state", word))?,
+        previous_state: row.maybe_text(5)?.map(|word| parsed(&word, |w| StateName::parse("state", w))).transpose()?,
         created_at: row.time(6)?,
         start_time: row.maybe_time(7)?,
         end_time: row.maybe_time(8)?,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::UserId;
-use model::execution::{Outcome, Standing, State};
+use model::execution::{Exit, Outcome, Standing, Status};
 use serde_json::{Value, json};
 use store::a2a::{Filter, Run, contexts, messages, runs, submit_to, task, tasks, withdraw};
 use store::executions::{Kind, Left, New, OfTask, SAID};
@@ -52,15 +52,14 @@ pub(crate) async fn sent(bench: &Bench, new: New) -> store::Result<OfTask> {
 }
 
 /// Runs the agent's next execution to its end.
-pub(crate) async fn ran(bench: &Bench, node: Uuid, state: State, outcome: Option<Outcome>) {
+pub(crate) async fn ran(bench: &Bench, node: Uuid, status: Status, outcome: Option<Outcome>) {
     let claimed = bench.claim(node, AGENT, 9, 1).await.remove(0);
     let mut execution = claimed.stored.execution;
     let fence = claimed.fence;
     bench.clock.advance(Duration::from_secs(1));
     let now = bench.now();
-    execution.enter(State::Running, now).unwrap();
-    execution.outcome = outcome;
-    execution.end(state, now).unwrap();
+    execution.start(None, now).unwrap();
+    execution.end(status, Exit { outcome, ..Exit::default() }, now).unwrap();
     assert!(bench.save(fence, &execution, Some(Left::default())).await);
     write!(bench, tx => store::executions::give_back(tx, fence.id, fence.node)).unwrap();
 }
@@ -88,9 +87,10 @@ async fn one_execution(bench: Bench) {
     let mut reader = bench.store.reader().await.unwrap();
     let kept = messages(&mut reader, alice, AGENT, of.id).await.unwrap();
     assert_eq!((kept.len(), &kept[0].message, kept[0].execution_id), (1, &message, of.id));
-    ran(&bench, node, State::Failed, Some(Outcome::Rejected)).await;
+    ran(&bench, node, Status::Failure, Some(Outcome::Rejected)).await;
     let run = now(&bench, alice, of.id).await.unwrap();
-    assert_eq!((run.execution.outcome, run.execution.standing()), (Some(Outcome::Rejected), Standing::Rejected));
+    assert_eq!(run.execution.ended().unwrap().exit.outcome, Some(Outcome::Rejected));
+    assert_eq!(run.execution.standing(), Standing::Rejected);
     // An execution that nobody asked for over A2A is no task.
     let plain = bench.submit(bench.run(alice, AGENT)).await.unwrap();
     assert!(matches!(now(&bench, alice, plain).await, Err(Error::NotFound)));
@@ -103,7 +103,7 @@ async fn a_question_and_its_answer(bench: Bench) {
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
     let early = sent(&bench, next(&bench, alice, &of, "too early")).await;
     assert!(matches!(early, Err(Error::NotEnded)), "{early:?}");
-    ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
     assert_eq!(now(&bench, alice, of.id).await.unwrap().execution.standing(), Standing::Asks);
     let answer = next(&bench, alice, &of, "yes");
     let second = answer.execution.id;
@@ -111,7 +111,7 @@ async fn a_question_and_its_answer(bench: Bench) {
     let run = now(&bench, alice, of.id).await.unwrap();
     assert_eq!((run.execution.id, run.execution.standing()), (second, Standing::Waiting));
     assert_eq!(run.standing(), Standing::Working, "whoever was answered goes on");
-    ran(&bench, node, State::Completed, None).await;
+    ran(&bench, node, Status::Success, None).await;
     let late = sent(&bench, next(&bench, alice, &of, "too late")).await;
     assert!(matches!(late, Err(Error::Ended)), "{late:?}");
     assert_eq!(asked(&bench, alice, of.id).await, ["delete it", "yes"]);
@@ -130,7 +130,7 @@ async fn answered_on_a_node_whose_clock_is_behind(bench: Bench) {
     let of = sent(&bench, first(&bench, alice, "c", "first")).await.unwrap();
     let mut ids = vec![of.id];
     for (id, text) in [(second, "second"), (third, "third")] {
-        ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+        ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
         let mut answer = next(&bench, alice, &of, text);
         answer.execution.id = id;
         assert!(id < of.id);
@@ -150,7 +150,7 @@ async fn one_of_two_answers_is_the_first(bench: Bench) {
     let alice = bench.alice;
     let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
-    ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
     let answers = (0..8).map(|n| sent(&bench, next(&bench, alice, &of, &n.to_string())));
     let sent = futures::future::join_all(answers).await;
     assert_eq!(sent.iter().filter(|sent| sent.is_ok()).count(), 1);
@@ -167,12 +167,12 @@ async fn withdrawn(bench: Bench) {
     let id = of.id;
     let at = bench.now();
     assert!(matches!(write!(bench, tx => withdraw(tx, alice, AGENT, id, at)), Err(Error::NotEnded)));
-    ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
     assert!(matches!(write!(bench, tx => withdraw(tx, bob, AGENT, id, at)), Err(Error::NotFound)));
     bench.clock.advance(Duration::from_secs(5));
     let at = bench.now();
     let run = write!(bench, tx => withdraw(tx, alice, AGENT, id, at)).unwrap();
-    assert_eq!((run.execution.standing(), run.execution.last_state_change), (Standing::Cancelled, at));
+    assert_eq!((run.execution.standing(), run.execution.last_state_change()), (Standing::Cancelled, at));
     assert!(matches!(write!(bench, tx => withdraw(tx, alice, AGENT, id, at)), Err(Error::Ended)));
     assert!(matches!(sent(&bench, next(&bench, alice, &of, "yes")).await, Err(Error::Ended)));
 }
@@ -183,7 +183,7 @@ async fn of_one_user_and_one_agent(bench: Bench) {
     let bob = bench.bob;
     let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "hello")).await.unwrap();
-    ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
     let mut reader = bench.store.reader().await.unwrap();
     for (owner, agent) in [(bob, AGENT), (alice, "b")] {
         assert!(matches!(task(&mut reader, owner, agent, of.id).await, Err(Error::NotFound)));
@@ -204,19 +204,19 @@ async fn listed_by_their_last_change(bench: Bench) {
     let alice = bench.alice;
     let node = bench.node().await;
     let ends = [
-        (State::Completed, None),
-        (State::Completed, Some(Outcome::Asks)),
-        (State::Completed, Some(Outcome::Message)),
-        (State::Completed, Some(Outcome::NeedsAccess)),
-        (State::Failed, None),
-        (State::Failed, Some(Outcome::Rejected)),
-        (State::Timeout, None),
-        (State::Cancelled, None),
+        (Status::Success, None),
+        (Status::Success, Some(Outcome::Asks)),
+        (Status::Success, Some(Outcome::Message)),
+        (Status::Success, Some(Outcome::NeedsAccess)),
+        (Status::Failure, None),
+        (Status::Failure, Some(Outcome::Rejected)),
+        (Status::Timeout, None),
+        (Status::Cancelled, None),
     ];
     let mut all = Vec::new();
-    for (state, outcome) in ends {
+    for (status, outcome) in ends {
         all.push(sent(&bench, first(&bench, alice, "one", "x")).await.unwrap());
-        ran(&bench, node, state, outcome).await;
+        ran(&bench, node, status, outcome).await;
     }
     let half = bench.now();
     all.push(sent(&bench, first(&bench, alice, "two", "x")).await.unwrap());
@@ -269,7 +269,7 @@ async fn a_full_queue_leaves_the_question(bench: Bench) {
     let alice = bench.alice;
     let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
-    ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
     let full = || {
         let mut answer = next(&bench, alice, &of, "yes");
         (answer.places, answer.depth) = (0, 0);
@@ -331,7 +331,7 @@ async fn given_out(bench: Bench) {
     let said = json!({"message": [{"text": "hi"}]});
     let event = crate::executions::more(2, &said);
     write!(bench, tx => store::executions::append(tx, of.id, &[event])).unwrap();
-    ran(&bench, node, State::Completed, Some(Outcome::Message)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Message)).await;
     bench.submit(bench.run(alice, AGENT)).await.unwrap();
     let page = data::executions(&mut bench.store.reader().await.unwrap(), alice, None, 9).await.unwrap();
     let written = serde_json::to_value(&page.rows).unwrap();
@@ -347,9 +347,9 @@ async fn erased(bench: Bench) {
     let at = bench.now();
     for owner in [alice, bob] {
         let of = sent(&bench, first(&bench, owner, "c", "delete it")).await.unwrap();
-        ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+        ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
         sent(&bench, next(&bench, owner, &of, "yes")).await.unwrap();
-        ran(&bench, node, State::Completed, None).await;
+        ran(&bench, node, Status::Success, None).await;
         write!(bench, tx => contexts::enter(tx, owner, AGENT, "c", at)).unwrap();
     }
     assert_eq!(bench.count("SELECT COUNT(*) FROM a2a_messages").await, 4);
@@ -370,7 +370,7 @@ async fn swept(bench: Bench) {
     let at = bench.now();
     let day = Duration::from_secs(24 * 3600);
     let of = sent(&bench, first(&bench, alice, "c", "delete it")).await.unwrap();
-    ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
     write!(bench, tx => contexts::enter(tx, alice, AGENT, "c", at)).unwrap();
     write!(bench, tx => contexts::enter(tx, alice, AGENT, "d", at)).unwrap();
     bench.clock.advance(day * 20);
@@ -378,7 +378,7 @@ async fn swept(bench: Bench) {
     let later = bench.now();
     write!(bench, tx => contexts::enter(tx, alice, AGENT, "c", later)).unwrap();
     sent(&bench, next(&bench, alice, &of, "yes")).await.unwrap();
-    ran(&bench, node, State::Completed, None).await;
+    ran(&bench, node, Status::Success, None).await;
     bench.clock.advance(day * 11);
     let removed = sweep(&bench.store, Retention::default(), bench.now()).await.unwrap();
     assert_eq!(removed, Removed { executions: 1, contexts: 1, ..Removed::default() });

@@ -1,6 +1,6 @@
 //! Backups: whole or refused, and from either database into the other.
 
-use model::execution::State;
+use model::execution::StateName;
 use model::task::Filter;
 use sha2::Digest;
 use store::backup::{Backup, restore, tables};
@@ -264,7 +264,7 @@ async fn executions_come_back_without_their_holders(bench: Bench) {
     let at_work = bench.claim(node, "a", 1, 1).await.remove(0);
     let id = at_work.fence.id;
     let mut running = at_work.stored.execution.clone();
-    running.enter(State::Running, bench.now()).unwrap();
+    running.start(None, bench.now()).unwrap();
     write!(bench, tx => append(tx, id, &[said(3, "stdout", 0, "half")])).unwrap();
     assert!(bench.save(at_work.fence, &running, None).await);
     let text = backup(&bench).await;
@@ -275,7 +275,7 @@ async fn executions_come_back_without_their_holders(bench: Bench) {
 
     restored(&bench, &text).await.unwrap();
     assert_eq!(bench.execution(ended.id).await, ended);
-    assert_eq!(bench.execution(later.fence.id).await.state, State::Idle);
+    assert_eq!(bench.execution(later.fence.id).await.state_name(), StateName::Idle);
     assert_eq!(bench.count("SELECT COUNT(*) FROM places").await, 0);
     assert!(!bench.save(at_work.0, &at_work.1, None).await, "what was before has no holder");
     let again = bench.claim(node, "a", 1, 1).await.remove(0);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::execution::{Artifact, Category, ResourceUsage, State, Status};
+use model::execution::{Artifact, Category, ExecutionRecord, Exit, ResourceUsage, StateName, Status};
 use store::executions::{
     Event, Filter, Kind, Left, Whose, append, cancel, cancelled, drop_from, events, last_seq, list, output, outputs,
     result, save, size_of_output,
@@ -53,21 +53,22 @@ async fn read_as_written(bench: Bench) {
     (new.execution.schedule_id, new.execution.input) = (Some(Uuid::from_u128(7)), "Übung\n".into());
     new.execution.context.insert("asked_by".into(), "schedule".into());
     new.execution.timeout = model::agent::Seconds::from_millis(1500);
-    let mut wanted = new.execution.clone();
+    let mut wanted = ExecutionRecord::from(new.execution.clone());
     let id = bench.submit(new).await.unwrap();
     wanted.queue_position = Some(1);
-    assert_eq!(bench.execution(id).await, wanted);
+    assert_eq!(bench.record(id).await, wanted);
 
     let node = bench.node().await;
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
     let mut execution = claimed.stored.execution;
     let now = bench.now();
-    execution.enter(State::Running, now).unwrap();
-    (execution.start_time, execution.process_id, execution.exit_code) = (Some(now), Some(4711), Some(3));
-    (execution.error_message, execution.error_category) = (Some("it broke".into()), Some(Category::AgentError));
+    execution.start(Some(4711), now).unwrap();
     let usage = ResourceUsage { cpu_percent: 12.5, memory_mb: 3, peak_memory_mb: 4, ..ResourceUsage::default() };
-    execution.resource_usage = Some(usage);
-    execution.end(State::Failed, now).unwrap();
+    execution.measure(usage);
+    assert!(bench.save(claimed.fence, &execution, None).await);
+    assert_eq!(bench.execution(id).await, execution);
+    let exit = Exit { exit_code: Some(3), ..Exit::with_error("it broke", Some(Category::AgentError)) };
+    execution.end(Status::Failure, exit, now).unwrap();
     assert!(bench.save(claimed.fence, &execution, None).await);
     let kept = bench.execution(id).await;
     assert_eq!(kept, execution);
@@ -89,7 +90,7 @@ async fn of_one_user(bench: Bench) {
     assert!(list(&mut reader, whose, &Filter::default(), None, 50).await.unwrap().rows.is_empty());
     let now = bench.now();
     assert!(matches!(write!(bench, tx => cancel(tx, whose, id, now)), Err(Error::NotFound)));
-    assert_eq!(bench.execution(id).await.state, State::Idle);
+    assert_eq!(bench.execution(id).await.state_name(), StateName::Idle);
 }
 
 async fn listed_and_paged(bench: Bench) {
@@ -132,7 +133,7 @@ async fn listed_and_paged(bench: Bench) {
     assert!(found(of("nobody")).await.is_empty());
     assert_eq!(found(Filter { schedule_id: Some(schedule), ..Filter::default() }).await, [ids[3]]);
     assert_eq!(found(Filter { session_id: Some(session), ..Filter::default() }).await, [ids[2]]);
-    let states = vec![State::Starting, State::Running];
+    let states = vec![StateName::Starting, StateName::Running];
     assert_eq!(found(Filter { states: states.clone(), ..Filter::default() }).await, [ids[5]]);
     assert!(found(Filter { states, ..of("even") }).await.is_empty());
     let text = ids[2].to_string();
@@ -245,8 +246,8 @@ async fn what_came_of_it(bench: Bench) {
     let ended = bench.finish(&claimed, left).await;
     let result = result(&mut reader, Whose::Users(alice), id).await.unwrap();
     assert_eq!((result.status, result.output.as_str(), result.truncated), (Status::Success, "42", true));
-    assert_eq!((result.artifacts, result.end_time), (artifacts, ended.end_time));
-    assert_eq!(result.state_transitions, ended.state_transitions);
+    assert_eq!((result.artifacts, result.end_time), (artifacts, ended.ended().map(|end| end.at)));
+    assert_eq!(result.state_transitions, ended.state_transitions());
     assert_eq!(size_of_output(&mut reader).await.unwrap(), 4);
 }
 
@@ -258,11 +259,12 @@ async fn cancelled_while_it_waits(bench: Bench) {
     let next = bench.submit(bench.run(alice, "a")).await.unwrap();
     let now = bench.now();
     let cancelled = write!(bench, tx => cancel(tx, Whose::Users(alice), id, now)).unwrap();
-    assert_eq!((cancelled.state, cancelled.end_time), (State::Cancelled, Some(now)));
+    let end = cancelled.ended().unwrap();
+    assert_eq!((end.status, end.at), (Status::Cancelled, now));
     let kept = bench.execution(id).await;
     assert_eq!(kept, cancelled);
     legal(&kept);
-    assert_eq!(bench.execution(next).await.queue_position, Some(1));
+    assert_eq!(bench.record(next).await.queue_position, Some(1));
     let told = events(&mut bench.store.reader().await.unwrap(), id, 1, 10).await.unwrap();
     assert_eq!(told.iter().map(|event| event.text.as_str()).collect::<Vec<_>>(), ["cancelled"]);
     assert!(matches!(write!(bench, tx => cancel(tx, Whose::Users(alice), id, now)), Err(Error::Ended)));
@@ -281,11 +283,11 @@ async fn cancelled_at_work(bench: Bench) {
     assert!(wanted(node).await.is_empty());
     let now = bench.now();
     let asked = write!(bench, tx => cancel(tx, Whose::Users(alice), id, now)).unwrap();
-    assert_eq!((asked.state, asked.end_time), (State::Starting, None), "whoever runs it ends it");
+    assert_eq!(asked.state_name(), StateName::Starting, "its node ends it");
     write!(bench, tx => cancel(tx, Whose::Users(alice), id, now)).unwrap();
     assert_eq!((wanted(node).await, wanted(other).await), (vec![id], vec![]));
     let mut execution = claimed.stored.execution;
-    execution.end(State::Cancelled, now).unwrap();
+    execution.end(Status::Cancelled, Exit::default(), now).unwrap();
     assert!(bench.save(claimed.fence, &execution, None).await);
     assert!(wanted(node).await.is_empty());
     assert!(matches!(write!(bench, tx => cancel(tx, Whose::Users(alice), id, now)), Err(Error::Ended)));
@@ -299,7 +301,7 @@ async fn any_text_can_be_kept(bench: Bench) {
     let id = bench.submit(new).await.unwrap();
     let claimed = bench.claim(bench.node().await, "a", 1, 1).await.remove(0);
     let mut execution = claimed.stored.execution;
-    execution.error_message = Some("\0".into());
+    execution.end(Status::Failure, Exit::with_error("\0", None), bench.now()).unwrap();
     let fence = claimed.fence;
     bench.clock.advance(Duration::from_secs(1));
     let batch = vec![said(3, "stdout", 0, "x\0y 💥")];
@@ -310,7 +312,7 @@ async fn any_text_can_be_kept(bench: Bench) {
     });
     assert!(written.await.unwrap());
     let kept = bench.execution(id).await;
-    assert_eq!((kept.input.as_str(), kept.error_message.as_deref()), ("a\u{fffd}b", Some("\u{fffd}")));
+    assert_eq!((kept.input.as_str(), kept.error_message()), ("a\u{fffd}b", Some("\u{fffd}")));
     let text = output(&mut bench.store.reader().await.unwrap(), id, "stdout").await.unwrap();
     assert_eq!(text, "x\u{fffd}y 💥");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::execution::State;
+use model::execution::{Exit, Status};
 use store::executions::{append, cancel, save};
 use store::hints::{Hint, Listener};
 use store::{Durability, Store, executions};
@@ -42,7 +42,7 @@ async fn what_happens_to_an_execution_is_hinted_at(bench: Bench) {
     let mut execution = claimed.stored.execution;
     let fence = claimed.fence;
     let now = bench.now();
-    execution.enter(State::Running, now).unwrap();
+    execution.start(None, now).unwrap();
     let kept = execution.clone();
     let lines: Vec<_> = (0..500).map(|n| said(claimed.seq + 1 + n, "stdout", n, "line\n")).collect();
     let written = bench.transaction(async move |tx| {
@@ -55,7 +55,7 @@ async fn what_happens_to_an_execution_is_hinted_at(bench: Bench) {
     let alice = executions::Whose::Users(bench.alice);
     write!(bench, tx => cancel(tx, alice, id, now)).unwrap();
     assert_eq!(heard(&mut listener).await, [Hint::Cancel(id)]);
-    execution.end(State::Cancelled, now).unwrap();
+    execution.end(Status::Cancelled, Exit::default(), now).unwrap();
     write!(bench, tx => save(tx, fence, &execution, None)).unwrap();
     assert_eq!(heard(&mut listener).await, [Hint::Ended(id)]);
 }

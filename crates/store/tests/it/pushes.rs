@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::UserId;
-use model::execution::{Outcome, State};
+use model::execution::{Outcome, Status};
 use store::a2a::pushes::{Due, MOST, New, Told, due, find, get, give_up, list, remove, rest, set, tell};
 use store::a2a::withdraw;
 use store::housekeeping::{Retention, sweep};
@@ -211,7 +211,7 @@ async fn woken_when_the_task_goes_on(bench: Bench) {
     let node = bench.node().await;
     for withdrawn in [false, true] {
         let of = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap();
-        ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+        ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
         put(&bench, alice, of.id, new("a")).await.unwrap();
         let asked = all_due(&bench).await.remove(0);
         assert_eq!(asked.told.seq, Told::ASKED);
@@ -244,12 +244,12 @@ async fn nothing_is_missed_when_it_goes_on_meanwhile(bench: Bench) {
     let alice = bench.alice;
     let node = bench.node().await;
     let of = sent(&bench, first(&bench, alice, "c", "x")).await.unwrap();
-    ran(&bench, node, State::Completed, Some(Outcome::Asks)).await;
+    ran(&bench, node, Status::Success, Some(Outcome::Asks)).await;
     put(&bench, alice, of.id, new("a")).await.unwrap();
     let asked = all_due(&bench).await.remove(0);
     sent(&bench, next(&bench, alice, &of, "yes")).await.unwrap();
     assert!(!write!(bench, tx => rest(tx, &asked)).unwrap());
-    ran(&bench, node, State::Completed, None).await;
+    ran(&bench, node, Status::Success, None).await;
     assert_eq!(all_due(&bench).await.len(), 1);
 }
 
@@ -292,7 +292,7 @@ async fn dropped_with_their_task(bench: Bench) {
     for owner in [alice, bob] {
         let of = sent(&bench, first(&bench, owner, "c", "x")).await.unwrap();
         put(&bench, owner, of.id, new("a")).await.unwrap();
-        ran(&bench, node, State::Completed, None).await;
+        ran(&bench, node, Status::Success, None).await;
     }
     let pushes = "SELECT COUNT(*) FROM a2a_pushes";
     write!(bench, tx => data::erase(tx, bob)).unwrap();

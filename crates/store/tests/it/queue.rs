@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use model::execution::{Category, Execution, FollowUp, State, Status};
+use model::execution::{Category, Execution, ExecutionRecord, Exit, FollowUp, StateName, Status};
 use store::executions::{
     Claimed, Kind, Left, New, Stored, Whose, abandoned, agents_waiting, cancel, cancelled, claim, counts, events,
     followed_up, give_back, queue_again, recover, save, size_of_output, submit_to, to_follow_up, too_late,
@@ -25,7 +25,7 @@ on_both!(
     where_its_spool_is,
     only_who_holds_it_writes,
     tried_again_later,
-    one_that_failed_and_waits_for_its_next_try,
+    held_between_two_attempts,
     waited_too_long,
     abandoned_and_failed,
     abandoned_and_tried_again,
@@ -39,14 +39,14 @@ on_both!(
 
 /// Every step is one of the table, and follows the one before.
 pub(crate) fn legal(execution: &Execution) {
-    let mut at = State::Idle;
-    for step in &execution.state_transitions {
-        assert_eq!(step.from, at, "{:?}", execution.state_transitions);
+    let mut at = StateName::Idle;
+    for step in execution.state_transitions() {
+        assert_eq!(step.from, at, "{:?}", execution.state_transitions());
         assert!(step.from.may_become(step.to), "{} -> {}", step.from, step.to);
         at = step.to;
     }
-    let rests = if execution.end_time.is_some() { State::Idle } else { execution.state };
-    assert_eq!(at, rests, "{:?}", execution.state_transitions);
+    let rests = if execution.is_ended() { StateName::Idle } else { execution.state_name() };
+    assert_eq!(at, rests, "{:?}", execution.state_transitions());
 }
 
 fn ids(claimed: &[Claimed]) -> Vec<Uuid> {
@@ -67,13 +67,13 @@ async fn in_their_order(bench: Bench) {
     }
     assert_eq!(waiting(&bench).await, ["a", "b"]);
     for (position, id) in [1, 2, 3, 4, 5, 1].into_iter().zip(&queued) {
-        assert_eq!(bench.execution(*id).await.queue_position, Some(position));
+        assert_eq!(bench.record(*id).await.queue_position, Some(position));
     }
     let first = bench.claim(node, "a", 3, 2).await;
     assert_eq!(ids(&first), queued[..2]);
-    assert_eq!(first[0].stored.execution.state, State::Starting);
-    assert_eq!(bench.execution(queued[0]).await.queue_position, None);
-    assert_eq!(bench.execution(queued[2]).await.queue_position, Some(1));
+    assert_eq!(first[0].stored.execution.state_name(), StateName::Starting);
+    assert_eq!(bench.record(queued[0]).await.queue_position, None);
+    assert_eq!(bench.record(queued[2]).await.queue_position, Some(1));
     assert_eq!(ids(&bench.claim(node, "a", 3, 2).await), queued[2..3], "one place is left");
     assert!(bench.claim(node, "a", 3, 2).await.is_empty());
     assert_eq!(ids(&bench.claim(node, "b", 1, 2).await), queued[5..]);
@@ -106,7 +106,8 @@ async fn begun_as_it_comes(bench: Bench) {
     // As the tables have it.
     let stored = bench.execution(new.execution.id).await;
     assert_eq!(begun.stored.execution, stored);
-    assert_eq!((stored.state, stored.previous_state), (State::Starting, Some(State::Idle)));
+    let record = ExecutionRecord::from(stored.clone());
+    assert_eq!((record.state, record.previous_state), (StateName::Starting, Some(StateName::Idle)));
     legal(&stored);
     assert_eq!((begun.stored.owner, begun.stored.request.as_deref()), (bench.bob, None), "its request is in the spool");
     let mut reader = bench.store.reader().await.unwrap();
@@ -203,7 +204,7 @@ async fn where_its_spool_is(bench: Bench) {
     assert_eq!(ids(&claimed), [here, anywhere]);
     let requests = claimed.iter().map(|claimed| (claimed.stored.request.as_deref(), claimed.stored.spool.as_deref()));
     assert_eq!(requests.collect::<Vec<_>>(), [(None, Some("here")), (Some("{}"), None)]);
-    assert_eq!(bench.execution(there).await.state, State::Idle);
+    assert_eq!(bench.execution(there).await.state_name(), StateName::Idle);
 }
 
 async fn only_who_holds_it_writes(bench: Bench) {
@@ -214,7 +215,7 @@ async fn only_who_holds_it_writes(bench: Bench) {
     assert_eq!((claimed.stored.owner, claimed.fence.token), (bench.alice, 1));
     let fence = claimed.fence;
     let mut execution = claimed.stored.execution;
-    execution.enter(State::Running, bench.now()).unwrap();
+    execution.start(None, bench.now()).unwrap();
     for wrong in [
         store::executions::Fence { token: 0, ..fence },
         store::executions::Fence { token: 2, ..fence },
@@ -223,24 +224,14 @@ async fn only_who_holds_it_writes(bench: Bench) {
     ] {
         assert!(!bench.save(wrong, &execution, None).await, "{wrong:?}");
     }
-    assert_eq!(bench.execution(id).await.state, State::Starting);
+    assert_eq!(bench.execution(id).await.state_name(), StateName::Starting);
     assert!(bench.save(fence, &execution, None).await);
-    execution.end(State::Completed, bench.now()).unwrap();
+    let mut late = execution.clone();
+    execution.end(Status::Success, Exit::default(), bench.now()).unwrap();
     assert!(bench.save(fence, &execution, None).await);
-    execution.error_message = Some("too late".into());
-    assert!(!bench.save(fence, &execution, None).await, "it has ended");
-    assert_eq!(bench.execution(id).await.error_message, None);
-}
-
-/// As a run does that failed and shall be tried again.
-fn back_to_idle(execution: &mut Execution, now: Timestamp) {
-    execution.enter(State::Running, now).unwrap();
-    execution.enter(State::Failed, now).unwrap();
-    let attempt = execution.as_attempt(now);
-    execution.previous_retries.push(attempt);
-    execution.enter(State::Cleanup, now).unwrap();
-    execution.enter(State::Idle, now).unwrap();
-    execution.retry_count += 1;
+    late.end(Status::Failure, Exit::with_error("too late", None), bench.now()).unwrap();
+    assert!(!bench.save(fence, &late, None).await, "it has ended");
+    assert_eq!(bench.execution(id).await, execution);
 }
 
 async fn tried_again_later(bench: Bench) {
@@ -255,7 +246,8 @@ async fn tried_again_later(bench: Bench) {
     bench.clock.advance(Duration::from_secs(1700));
     let now = bench.now();
     let again = now + Duration::from_secs(60);
-    back_to_idle(&mut execution, now);
+    execution.start(None, now).unwrap();
+    execution.queue_again(Exit::default(), now).unwrap();
     let left = Left { output_bytes: 10, ..Left::default() };
     let queued = bench.transaction(async move |tx| {
         assert!(save(tx, fence, &execution, Some(&left)).await?);
@@ -272,7 +264,7 @@ async fn tried_again_later(bench: Bench) {
     write!(bench, tx => give_back(tx, id, node)).unwrap();
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
     assert_eq!((claimed.fence.id, claimed.fence.token), (id, 2));
-    assert_eq!((claimed.stored.execution.attempt, claimed.stored.execution.previous_retries.len()), (2, 1));
+    assert_eq!((claimed.stored.execution.attempt(), claimed.stored.execution.previous_retries().len()), (2, 1));
     assert!(!bench.save(fence, &claimed.stored.execution, None).await, "the first claim counts no more");
     bench.finish(&claimed, Left { output_bytes: 5, ..Left::default() }).await;
     legal(&bench.execution(id).await);
@@ -280,26 +272,26 @@ async fn tried_again_later(bench: Bench) {
     assert_eq!(size, 15, "what both tries said is kept");
 }
 
-async fn one_that_failed_and_waits_for_its_next_try(bench: Bench) {
-    // SUP-6, SUP-11: its node has it, and may die meanwhile
+async fn held_between_two_attempts(bench: Bench) {
+    // SUP-6, SUP-11: its node holds it, is asked to cancel it, and may die meanwhile
     let node = bench.node().await;
     let id = bench.submit(bench.run(bench.alice, "a")).await.unwrap();
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
     let fence = claimed.fence;
     let mut execution = claimed.stored.execution;
-    execution.enter(State::Failed, bench.now()).unwrap();
-    assert!(bench.save(fence, &execution, None).await);
     let now = bench.now();
+    execution.retry(Exit::with_error("it broke", Some(Category::Transient)), now).unwrap();
+    assert!(bench.save(fence, &execution, None).await);
+    assert_eq!(bench.execution(id).await, execution);
     write!(bench, tx => cancel(tx, Whose::Everyones, id, now)).unwrap();
     assert_eq!(cancelled(&mut bench.store.reader().await.unwrap(), node).await.unwrap(), [id]);
-    execution.enter(State::Starting, now).unwrap();
-    assert!(bench.save(fence, &execution, None).await, "the next try");
-    execution.enter(State::Failed, now).unwrap();
-    assert!(bench.save(fence, &execution, None).await);
+    execution.retry(Exit::default(), now).unwrap();
+    assert!(bench.save(fence, &execution, None).await, "the next attempt");
     write!(bench, tx => nodes::leave(tx, node)).unwrap();
     let ended = recovered(&bench, None).await.remove(0);
-    assert_eq!((ended.id, ended.state, ended.end_time), (id, State::Failed, Some(now)));
-    legal(&bench.execution(id).await);
+    assert_eq!((ended.id, ended.state_name(), ended.attempt()), (id, StateName::Cancelled, 3));
+    assert_eq!(bench.execution(id).await, ended);
+    legal(&ended);
 }
 
 async fn waited_too_long(bench: Bench) {
@@ -316,10 +308,11 @@ async fn waited_too_long(bench: Bench) {
     let ended = write!(bench, tx => too_late(tx, now, 9)).unwrap();
     assert_eq!(ended.iter().map(|execution| execution.id).collect::<Vec<_>>(), [late]);
     let kept = bench.execution(late).await;
-    assert_eq!((kept.state, kept.end_time, kept.start_time), (State::Timeout, Some(now), None));
+    let end = kept.ended().unwrap();
+    assert_eq!((end.status, end.at, end.started), (Status::Timeout, now, None));
     legal(&kept);
-    assert_eq!(bench.execution(patient).await.queue_position, Some(1));
-    assert_eq!(bench.execution(at_work).await.state, State::Starting);
+    assert_eq!(bench.record(patient).await.queue_position, Some(1));
+    assert_eq!(bench.execution(at_work).await.state_name(), StateName::Starting);
     let told = events(&mut bench.store.reader().await.unwrap(), late, 1, 9).await.unwrap();
     assert_eq!((told[0].kind, told[0].text.as_str()), (Kind::State, "timeout"));
 }
@@ -349,16 +342,16 @@ async fn abandoned_and_failed(bench: Bench) {
     bench.clock.advance(Duration::from_secs(31));
     let other = bench.node().await;
     let ended = recovered(&bench, None).await.remove(0);
-    assert_eq!((ended.id, ended.state), (claimed.fence.id, State::Failed));
+    assert_eq!((ended.id, ended.state_name()), (claimed.fence.id, StateName::Failed));
     let kept = bench.execution(ended.id).await;
     assert_eq!(kept, ended);
     legal(&kept);
-    assert_eq!(kept.error_category, Some(Category::SystemError));
-    assert_eq!(kept.error_message.as_deref(), Some("adjutant was stopped"));
+    let error = kept.ended().and_then(|end| end.exit.error.as_ref()).unwrap();
+    assert_eq!((error.message.as_str(), error.category), ("adjutant was stopped", Some(Category::SystemError)));
     assert!(recovered(&bench, None).await.is_empty(), "once");
     // The dead node wakes up and knows nothing of it.
     let mut late = claimed.stored.execution;
-    late.enter(State::Running, bench.now()).unwrap();
+    late.start(None, bench.now()).unwrap();
     assert!(!bench.save(claimed.fence, &late, None).await);
     assert_eq!(bench.claim(other, "a", 1, 1).await.len(), 1, "its place is free");
 }
@@ -370,19 +363,17 @@ async fn abandoned_and_tried_again(bench: Bench) {
     bench.clock.advance(Duration::from_secs(29));
     let claimed = bench.claim(node, "a", 1, 1).await.remove(0);
     let mut running = claimed.stored.execution;
-    running.enter(State::Running, bench.now()).unwrap();
-    (running.start_time, running.process_id) = (Some(bench.now()), Some(1));
+    running.start(Some(1), bench.now()).unwrap();
     let left = Left { output_bytes: 3, ..Left::default() };
     assert!(bench.save(claimed.fence, &running, Some(left)).await);
     bench.clock.advance(Duration::from_secs(1800));
     let other = bench.node().await;
     let again = bench.now() + Duration::from_secs(5);
     let waits = recovered(&bench, Some(again)).await.remove(0);
-    assert_eq!((waits.state, waits.retry_count, waits.attempt), (State::Idle, 1, 2));
+    assert_eq!((waits.state_name(), waits.retry_count(), waits.attempt()), (StateName::Idle, 1, 2));
     let kept = bench.execution(id).await;
     legal(&kept);
-    assert_eq!((kept.process_id, kept.start_time, kept.error_message), (None, None, None));
-    let before = &kept.previous_retries[0];
+    let before = &kept.previous_retries()[0];
     assert_eq!((before.attempt, before.status, before.process_id), (1, Status::Failure, Some(1)));
     assert_eq!(before.error_category, Some(Category::SystemError));
     assert!(bench.claim(other, "a", 1, 1).await.is_empty(), "not yet");
@@ -412,7 +403,7 @@ async fn abandoned_and_cancelled(bench: Bench) {
     write!(bench, tx => cancel(tx, Whose::Everyones, id, now)).unwrap();
     write!(bench, tx => nodes::leave(tx, node)).unwrap();
     let ended = recovered(&bench, Some(now)).await.remove(0);
-    assert_eq!((ended.state, ended.retry_count), (State::Cancelled, 0));
+    assert_eq!((ended.state_name(), ended.retry_count()), (StateName::Cancelled, 0));
     legal(&bench.execution(id).await);
 }
 
@@ -431,7 +422,7 @@ async fn recovered_once(bench: Bench) {
     assert!(matches!(write!(bench, tx => recover(tx, late, "why", None, now)), Err(Error::Ended)));
     let claimed = bench.claim(other, "a", 1, 1).await.remove(0);
     assert!(matches!(write!(bench, tx => recover(tx, twice, "why", None, now)), Err(Error::Ended)));
-    assert_eq!(bench.execution(id).await.state, State::Starting);
+    assert_eq!(bench.execution(id).await.state_name(), StateName::Starting);
     bench.finish(&claimed, Left::default()).await;
 }
 
@@ -453,8 +444,8 @@ async fn cancelled_or_claimed(bench: Bench) {
         let cancel = bench.transaction(async move |tx| cancel(tx, Whose::Everyones, id, now).await);
         let (cancelled, claimed) = futures::join!(cancel, bench.claim(node, "a", 1, 1));
         let cancelled = cancelled.unwrap();
-        assert_eq!(cancelled.state, if claimed.is_empty() { State::Cancelled } else { State::Starting });
-        assert_eq!(bench.execution(id).await.state, cancelled.state);
+        assert_eq!(cancelled.state_name(), if claimed.is_empty() { StateName::Cancelled } else { StateName::Starting });
+        assert_eq!(bench.execution(id).await.state_name(), cancelled.state_name());
         for claimed in claimed {
             bench.finish(&claimed, Left::default()).await;
         }

@@ -2,7 +2,7 @@
 
 use model::UserId;
 use model::agent::Seconds;
-use model::execution::{Execution, State};
+use model::execution::{Execution, ExecutionRecord, Exit, Status};
 use store::executions::{Claimed, Fence, Left, New, Whose};
 use uuid::Uuid;
 
@@ -13,33 +13,9 @@ impl Bench {
     pub fn run(&self, owner: UserId, agent: &str) -> New {
         self.clock.advance(std::time::Duration::from_secs(1));
         let now = self.now();
-        let execution = Execution {
-            id: self.clock.id(),
-            agent_id: agent.to_owned(),
-            schedule_id: None,
-            session_id: None,
-            state: State::Idle,
-            previous_state: None,
-            created_at: now,
-            start_time: None,
-            end_time: None,
-            last_state_change: now,
-            input: "do it".to_owned(),
-            process_id: None,
-            exit_code: None,
-            error_message: None,
-            error_category: None,
-            outcome: None,
-            retry_count: 0,
-            max_retries: 2,
-            attempt: 1,
-            timeout: Seconds::new(60),
-            resource_usage: None,
-            context: serde_json::Map::new(),
-            queue_position: None,
-            state_transitions: Vec::new(),
-            previous_retries: Vec::new(),
-        };
+        let mut execution = Execution::new(self.clock.id(), agent, Seconds::new(60), now);
+        execution.input = "do it".to_owned();
+        execution.max_retries = 2;
         let wait_until = now + std::time::Duration::from_secs(1800);
         New {
             execution,
@@ -90,9 +66,8 @@ impl Bench {
         let mut execution = claimed.stored.execution.clone();
         let fence = claimed.fence;
         let now = self.now();
-        execution.enter(State::Running, now).unwrap();
-        execution.start_time = Some(now);
-        execution.end(State::Completed, now).unwrap();
+        execution.start(None, now).unwrap();
+        execution.end(Status::Success, Exit::default(), now).unwrap();
         assert!(self.save(fence, &execution, Some(left)).await);
         self.transaction(async move |tx| store::executions::give_back(tx, fence.id, fence.node).await).await.unwrap();
         execution
@@ -101,5 +76,10 @@ impl Bench {
     pub async fn execution(&self, id: Uuid) -> Execution {
         let mut reader = self.store.reader().await.unwrap();
         store::executions::get(&mut reader, Whose::Everyones, id).await.unwrap()
+    }
+
+    /// Reads an execution in its flat form.
+    pub async fn record(&self, id: Uuid) -> ExecutionRecord {
+        self.execution(id).await.into()
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use model::UserId;
+use model::execution::{StateName, Status};
 use model::session::{Session, State};
-use model::{UserId, execution};
 use store::executions::{Whose, claim_in_session, give_back, without_session};
 use store::sessions::{abandon, ask_to_close, get, list, open, save, to_look_at};
 use store::{Error, nodes};
@@ -161,9 +162,9 @@ async fn its_messages(bench: Bench) {
     own.depth = 1;
     let own = bench.submit(own).await.unwrap();
     for (position, id) in (1..).zip(&ids) {
-        assert_eq!(bench.execution(*id).await.queue_position, Some(position), "they wait for their session");
+        assert_eq!(bench.record(*id).await.queue_position, Some(position), "they wait for their session");
     }
-    assert_eq!(bench.execution(own).await.queue_position, Some(1), "and nobody else for them");
+    assert_eq!(bench.record(own).await.queue_position, Some(1), "and nobody else for them");
 
     let look = to_look_at(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
     assert_eq!(look, [session.id]);
@@ -172,7 +173,7 @@ async fn its_messages(bench: Bench) {
     assert!(next(other).await.is_none(), "another node's session");
     for id in ids {
         let claimed = next(node).await.unwrap();
-        assert_eq!((claimed.fence.id, claimed.stored.execution.state), (id, execution::State::Starting));
+        assert_eq!((claimed.fence.id, claimed.stored.execution.state_name()), (id, StateName::Starting));
     }
     assert!(next(node).await.is_none());
     let look = to_look_at(&mut bench.store.reader().await.unwrap(), node).await.unwrap();
@@ -198,7 +199,8 @@ async fn messages_left_behind(bench: Bench) {
     let ended = write!(bench, tx => without_session(tx, now, 10)).unwrap();
     assert_eq!(ended.iter().map(|execution| execution.id).collect::<Vec<_>>(), ids[..1]);
     let ended = bench.execution(ids[0]).await;
-    assert_eq!((ended.state, ended.end_time), (execution::State::Failed, Some(now)));
+    let end = ended.ended().unwrap();
+    assert_eq!((end.status, end.at), (Status::Failure, now));
     crate::queue::legal(&ended);
-    assert_eq!(bench.execution(ids[1]).await.state, execution::State::Idle);
+    assert_eq!(bench.execution(ids[1]).await.state_name(), StateName::Idle);
 }

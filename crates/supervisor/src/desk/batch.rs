@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::execution::{Artifact, Execution, State};
+use model::execution::{Artifact, Execution, StateName};
 use store::executions::{Event, Fence, Kind, Left};
 
 use crate::streams::Name;
@@ -60,7 +60,7 @@ impl Batch {
 
 /// The state that a try begins with.
 fn is_start(event: &Event) -> bool {
-    event.kind == Kind::State && event.text == State::Starting.as_str()
+    event.kind == Kind::State && event.text == StateName::Starting.as_str()
 }
 
 /// All that happened to an execution that was carried out in one go, as it stands in the tables.

@@ -3,7 +3,6 @@
 
 use model::agent::Seconds;
 use proptest::prelude::*;
-use serde_json::Map;
 use uuid::Uuid;
 
 use super::*;
@@ -76,33 +75,10 @@ fn lines(length: usize, numbers: std::ops::Range<usize>) -> String {
 }
 
 fn notes(max_output: u64) -> Notes {
-    let execution = Execution {
-        id: Uuid::nil(),
-        agent_id: String::new(),
-        schedule_id: None,
-        session_id: None,
-        state: State::Running,
-        previous_state: None,
-        created_at: Timestamp::UNIX_EPOCH,
-        start_time: None,
-        end_time: None,
-        last_state_change: Timestamp::UNIX_EPOCH,
-        input: String::new(),
-        process_id: None,
-        exit_code: None,
-        error_message: None,
-        error_category: None,
-        outcome: None,
-        retry_count: 0,
-        max_retries: 0,
-        attempt: 1,
-        timeout: Seconds::new(1),
-        resource_usage: None,
-        context: Map::new(),
-        queue_position: None,
-        state_transitions: Vec::new(),
-        previous_retries: Vec::new(),
-    };
+    let now = Timestamp::UNIX_EPOCH;
+    let mut execution = Execution::new(Uuid::nil(), "a", Seconds::new(1), now);
+    execution.claim(now).unwrap();
+    execution.start(None, now).unwrap();
     Notes::new(execution, 0, max_output, redactor(What { secrets: true, emails: true }))
 }
 

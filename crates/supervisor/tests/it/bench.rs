@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::agent::Agent;
-use model::execution::{Execution, ExecutionResult, State, Status, Transition};
+use model::execution::{Execution, ExecutionResult, StateName, Status, Transition};
 use model::{Clock, User};
 use serde_json::{Value, json};
 use store::executions::{Event, Whose};
@@ -154,7 +154,7 @@ impl Bench {
         let ended = tokio::time::timeout(PATIENCE, self.supervisor.wait(Whose::Everyones, id)).await;
         let Ok(ended) = ended else { panic!("it does not end: {:#?}", self.get(id).await) };
         let execution = ended.unwrap();
-        legal(&execution.state_transitions);
+        legal(execution.state_transitions());
         execution
     }
 
@@ -165,15 +165,15 @@ impl Bench {
     }
 
     /// Waits until it is in that state.
-    pub(crate) async fn reaches(&self, id: Uuid, state: State) -> Execution {
+    pub(crate) async fn reaches(&self, id: Uuid, state: StateName) -> Execution {
         let start = std::time::Instant::now();
         loop {
             let execution = self.get(id).await;
-            if execution.state == state {
+            if execution.state_name() == state {
                 return execution;
             }
             assert!(start.elapsed() < PATIENCE, "never {state}: {execution:#?}");
-            assert!(execution.end_time.is_none(), "not {state} but ended: {execution:#?}");
+            assert!(!execution.is_ended(), "not {state} but ended: {execution:#?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -203,8 +203,8 @@ impl Bench {
     pub(crate) async fn stop(self) -> Stopped {
         tokio::time::timeout(PATIENCE, self.supervisor.stop()).await.unwrap();
         for execution in self.all().await {
-            legal(&execution.state_transitions);
-            assert!(execution.end_time.is_some() || execution.state == State::Idle, "{execution:#?}");
+            legal(execution.state_transitions());
+            assert!(execution.is_ended() || execution.state_name() == StateName::Idle, "{execution:#?}");
         }
         Stopped { dir: self.dir, _folder: self._folder }
     }
@@ -217,7 +217,7 @@ pub(crate) struct Stopped {
 
 /// Each step follows the one before, and the table has it.
 pub(crate) fn legal(transitions: &[Transition]) {
-    let mut at = State::Idle;
+    let mut at = StateName::Idle;
     for step in transitions {
         assert_eq!(step.from, at, "{transitions:#?}");
         assert!(step.from.may_become(step.to), "{transitions:#?}");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use model::execution::{Category, ExecutionResult, State, Status};
+use model::execution::{Category, ExecutionResult, StateName, Status};
 use serde_json::{Value, json};
 use store::executions::Whose;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ impl Node {
     }
 
     pub(crate) async fn result(&self, id: Uuid) -> ExecutionResult {
-        until("its end", async || self.bench.get(id).await.end_time.is_some()).await;
+        until("its end", async || self.bench.get(id).await.is_ended()).await;
         let mut reader = self.bench.store().reader().await.unwrap();
         let result = store::executions::result(&mut reader, Whose::Everyones, id).await.unwrap();
         legal(&result.state_transitions);
@@ -108,7 +108,7 @@ async fn what_a_killed_node_had_at_work_fails_or_is_tried_again() {
     let waits = node.bench.ask("once", "").await;
     let stubborn = pid_in(&pid).await;
     for id in [runaway, again, once] {
-        node.bench.reaches(id, State::Running).await;
+        node.bench.reaches(id, StateName::Running).await;
     }
     until("it has said something", async || node.bench.output(once, "stdout").await == "said\n").await;
     node.kill();
@@ -127,7 +127,7 @@ async fn what_a_killed_node_had_at_work_fails_or_is_tried_again() {
     assert_eq!(result.previous_retries.len(), 1);
     let file = node.bench.file("spool").join(format!("{again}.json"));
     until("the request is gone", async || !file.exists()).await;
-    node.bench.reaches(waits, State::Running).await;
+    node.bench.reaches(waits, StateName::Running).await;
     let left = Command::new("find").arg(node.bench.file("runs")).args(["-type", "f"]).output().unwrap();
     let left = String::from_utf8(left.stdout).unwrap();
     assert_eq!(left.lines().count(), 1, "only what runs has files: {left}");

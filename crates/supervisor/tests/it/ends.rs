@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::execution::{State, Status};
+use model::execution::{StateName, Status};
 use serde_json::json;
 use store::Error;
 
@@ -46,7 +46,7 @@ async fn a_cancellation_ends_the_whole_tree() {
 #[tokio::test]
 async fn a_supervisor_that_stops_leaves_nothing() {
     let (bench, id, pid, _dir) = stubborn(60.0).await;
-    let agent = bench.get(id).await.process_id;
+    let agent = bench.get(id).await.state().started().and_then(|started| started.process_id);
     bench.stop().await;
     assert!(!alive(pid) && agent.is_none_or(|pid| !alive(pid as i32)));
 }
@@ -59,7 +59,7 @@ async fn cancelled_while_it_waits_and_before_it_runs() {
     let first = bench.ask("alone", "").await;
     let waits = bench.ask("alone", "").await;
     let waiting = bench.cancel(waits).await.unwrap();
-    assert_eq!(waiting.state, State::Cancelled);
+    assert_eq!(waiting.state_name(), StateName::Cancelled);
     let result = bench.result(waits).await;
     assert_eq!((result.status, result.process_id), (Status::Cancelled, None));
     // Whatever it was doing just then.

@@ -1,7 +1,7 @@
 //! Every pair of input and output pattern that makes sense, with programs that others wrote and two that speak protocols.
 
 use model::agent::Permissions;
-use model::execution::{Category, State, Status};
+use model::execution::{Category, StateName, Status};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Setting, asking, error, script, succeeded};
@@ -178,7 +178,7 @@ async fn the_agent_client_protocol_is_spoken() {
     assert_eq!((broken.status, broken.error_category), (Status::Failure, Some(Category::AgentError)));
 
     let id = bench.ask("allowed", "wait").await;
-    bench.reaches(id, State::Running).await;
+    bench.reaches(id, StateName::Running).await;
     crate::bench::until("it waits", async || bench.output(id, "stdout").await.contains("waiting")).await;
     bench.cancel(id).await.unwrap();
     let cancelled = bench.result(id).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::execution::{State, Status};
+use model::execution::{State, StateName, Status};
 use serde_json::json;
 use store::Error;
 use store::executions::Whose;
@@ -45,12 +45,12 @@ async fn an_execution_is_claimed_in_the_transaction_that_enqueues_it() {
         let mut seen = Vec::new();
         for submission in submissions {
             let id = supervisor.enqueue(tx, submission).await?;
-            seen.push((id, store::executions::get(tx, Whose::Everyones, id).await?.state));
+            seen.push((id, store::executions::get(tx, Whose::Everyones, id).await?.state_name()));
         }
         Ok(seen)
     });
     let [(first, claimed), (second, waiting)] = seen.await.unwrap()[..] else { panic!("two were enqueued") };
-    assert_eq!((claimed, waiting), (State::Starting, State::Idle));
+    assert_eq!((claimed, waiting), (StateName::Starting, StateName::Idle));
     assert_eq!(succeeded(&bench.result(first).await), "first");
     assert_eq!(succeeded(&bench.result(second).await), "second");
     bench.stop().await;
@@ -118,13 +118,13 @@ async fn read_only_agents_run_together_up_to_their_limit() {
         ids.push(bench.ask("many", &turn.to_string()).await);
     }
     for id in &ids[..3] {
-        bench.reaches(*id, State::Running).await;
+        bench.reaches(*id, StateName::Running).await;
     }
     assert_eq!(bench.supervisor.running(), 3);
     // SUP-5: how far each of the others has come.
     for (id, position) in [(ids[3], 1), (ids[4], 2)] {
         let waits = bench.get(id).await;
-        assert_eq!((waits.state, waits.queue_position), (State::Idle, Some(position)));
+        assert_eq!(*waits.state(), State::Idle { queue_position: Some(position) });
     }
     std::fs::write(gate, "").unwrap();
     for (turn, id) in ids.into_iter().enumerate() {
@@ -139,7 +139,7 @@ async fn a_queue_is_no_deeper_than_allowed() {
     let more = json!({"access_type": "read-write", "queue_depth": 1});
     let bench = Bench::new(json!([script("alone", "sleep 60", more)])).await;
     let at_work = bench.ask("alone", "").await;
-    bench.reaches(at_work, State::Running).await;
+    bench.reaches(at_work, StateName::Running).await;
     let waits = bench.ask("alone", "").await;
     let full = bench.submit("alone", asking("password=hunter2hunter2")).await.unwrap_err();
     assert!(matches!(full, Error::QueueFull { waiting: 1, depth: 1 }), "{full:?}");
@@ -157,7 +157,7 @@ async fn who_waits_too_long_for_a_place_is_told() {
     let more = json!({"access_type": "read-write", "queue_timeout": 0.3});
     let bench = Bench::new(json!([script("alone", "sleep 60", more)])).await;
     let at_work = bench.ask("alone", "").await;
-    bench.reaches(at_work, State::Running).await;
+    bench.reaches(at_work, StateName::Running).await;
     let waits = bench.result(bench.ask("alone", "").await).await;
     assert_eq!(waits.status, Status::Timeout);
     assert!(error(&waits).contains("queue_timeout"), "{waits:#?}");
@@ -206,7 +206,7 @@ async fn claimed_executions_count_before_they_run() {
             for submission in all {
                 let id = supervisor.enqueue(tx, submission).await?;
                 let execution = store::executions::get(tx, Whose::Everyones, id).await?;
-                claimed += usize::from(execution.state == State::Starting);
+                claimed += usize::from(execution.state_name() == StateName::Starting);
                 ids.push(id);
             }
             if commit { Ok((ids, claimed)) } else { Err(Error::NotFound) }
@@ -227,7 +227,7 @@ async fn claimed_executions_count_before_they_run() {
 async fn an_agent_that_was_removed_ends_what_waits_for_it() {
     let bench = Bench::new(json!([script("alone", "sleep 60", json!({"access_type": "read-write"}))])).await;
     let at_work = bench.ask("alone", "").await;
-    bench.reaches(at_work, State::Running).await;
+    bench.reaches(at_work, StateName::Running).await;
     let waits = bench.ask("alone", "").await;
     bench.supervisor.reload(Vec::new(), Admission::default());
     let waits = bench.result(waits).await;
@@ -284,7 +284,7 @@ async fn one_that_is_waited_for_has_ended() {
     let ids = [bench.ask("alone", "").await, bench.ask("alone", "").await];
     tokio::time::timeout(Duration::from_secs(30), bench.supervisor.wait_for_agent("alone")).await.unwrap().unwrap();
     for id in ids {
-        assert_eq!(bench.get(id).await.state, State::Completed);
+        assert_eq!(bench.get(id).await.state_name(), StateName::Completed);
     }
     until("nothing is at work", async || bench.supervisor.running() == 0).await;
     bench.stop().await;

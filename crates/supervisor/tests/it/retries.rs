@@ -1,6 +1,6 @@
 //! What is tried again, when, and what is known of the tries before.
 
-use model::execution::{Category, State, Status};
+use model::execution::{Category, StateName, Status};
 use serde_json::json;
 
 use crate::bench::{Bench, asking, error, script, succeeded};
@@ -51,7 +51,7 @@ async fn only_what_may_go_better_is_tried_again() {
             assert!(attempt.start_time.is_some() && attempt.error.is_some() && attempt.process_id != result.process_id);
         }
         let execution = bench.get(result.id).await;
-        assert_eq!((execution.retry_count as usize, execution.attempt as usize), (retries, retries + 1));
+        assert_eq!((execution.retry_count() as usize, execution.attempt() as usize), (retries, retries + 1));
     }
     bench.stop().await;
 }
@@ -86,8 +86,8 @@ async fn each_try_speaks_for_itself_and_waits_longer() {
     }
     assert!(told.ends_with("completed|") && told.matches("try").count() == 3, "{told}");
     // The waits double: 0.2 s, then 0.4 s.
-    let starts: Vec<_> = result.state_transitions.iter().filter(|step| step.to == State::Running).collect();
-    let failures: Vec<_> = result.state_transitions.iter().filter(|step| step.to == State::Failed).collect();
+    let starts: Vec<_> = result.state_transitions.iter().filter(|step| step.to == StateName::Running).collect();
+    let failures: Vec<_> = result.state_transitions.iter().filter(|step| step.to == StateName::Failed).collect();
     let wait = |at: usize| (starts[at + 1].at.as_microsecond() - failures[at].at.as_microsecond()) / 1000;
     assert!(wait(0) >= 200 && wait(1) >= 400, "{} {}", wait(0), wait(1));
     bench.stop().await;
@@ -99,8 +99,8 @@ async fn cancelled_between_two_tries() {
     let more = json!({"max_retries": 5, "retry_delay": 50});
     let bench = Bench::new(json!([script("fails", "exit 75", more)])).await;
     let id = bench.ask("fails", "").await;
-    crate::bench::until("it has failed once", async || bench.get(id).await.retry_count == 1).await;
-    assert_eq!(bench.get(id).await.state, State::Starting);
+    crate::bench::until("it has failed once", async || bench.get(id).await.retry_count() == 1).await;
+    assert_eq!(bench.get(id).await.state_name(), StateName::Starting);
     bench.cancel(id).await.unwrap();
     let result = bench.result(id).await;
     assert_eq!((result.status, error(&result), result.previous_retries.len()), (Status::Cancelled, "cancelled", 1));
@@ -125,15 +125,15 @@ async fn a_supervisor_that_stops_hands_back_what_may_be_tried_again() {
     let again = bench.ask("again", "hello").await;
     let once = bench.ask("once", "").await;
     let waits = bench.ask("once", "waits").await;
-    bench.reaches(again, State::Running).await;
-    bench.reaches(once, State::Running).await;
+    bench.reaches(again, StateName::Running).await;
+    bench.reaches(once, StateName::Running).await;
     bench.stop().await;
 
     std::fs::write(dir.path().join("gate"), "").unwrap();
     let bench = crate::bench::Setting::new(agents).at(dir.path()).resting().await;
     let back = bench.get(again).await;
-    assert_eq!((back.state, back.retry_count, back.error_message), (State::Idle, 1, None));
-    assert_eq!(bench.get(waits).await.state, State::Idle);
+    assert_eq!((back.state_name(), back.retry_count(), back.error_message()), (StateName::Idle, 1, None));
+    assert_eq!(bench.get(waits).await.state_name(), StateName::Idle);
     let ended = bench.result(once).await;
     assert_eq!((ended.status, ended.error_category), (Status::Failure, Some(Category::SystemError)));
     assert_eq!(error(&ended), "adjutant was stopped while it ran");
@@ -141,7 +141,7 @@ async fn a_supervisor_that_stops_hands_back_what_may_be_tried_again() {
     let result = bench.result(again).await;
     assert_eq!(succeeded(&result), "hello");
     assert_eq!(result.previous_retries[0].error.as_deref(), Some("adjutant was stopped while it ran"));
-    bench.reaches(waits, State::Running).await;
+    bench.reaches(waits, StateName::Running).await;
     bench.cancel(waits).await.unwrap();
     bench.wait(waits).await;
     assert!(bench.submit("once", asking("")).await.is_ok());

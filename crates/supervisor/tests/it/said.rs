@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use model::agent;
-use model::execution::{Outcome, State};
+use model::execution::{Outcome, StateName};
 use model::said::{Part, Piece, Said};
 use serde_json::{Value, json};
 use store::executions::{Kind, Whose};
@@ -113,26 +113,26 @@ async fn an_end_means_what_the_run_says() {
     // A2A-1
     let bench = bench(1 << 20).await;
     for (order, state, outcome) in [
-        (json!({"outcome": "asks"}), State::Completed, Some(Outcome::Asks)),
-        (json!({"outcome": "message"}), State::Completed, Some(Outcome::Message)),
-        (json!({"outcome": "rejected"}), State::Failed, Some(Outcome::Rejected)),
-        (json!({"outcome": "rejected", "failure": "no"}), State::Failed, Some(Outcome::Rejected)),
-        (json!({"outcome": "asks", "failure": "no"}), State::Failed, None),
-        (json!({"outcome": "withdrawn"}), State::Completed, None),
-        (json!({}), State::Completed, None),
+        (json!({"outcome": "asks"}), StateName::Completed, Some(Outcome::Asks)),
+        (json!({"outcome": "message"}), StateName::Completed, Some(Outcome::Message)),
+        (json!({"outcome": "rejected"}), StateName::Failed, Some(Outcome::Rejected)),
+        (json!({"outcome": "rejected", "failure": "no"}), StateName::Failed, Some(Outcome::Rejected)),
+        (json!({"outcome": "asks", "failure": "no"}), StateName::Failed, None),
+        (json!({"outcome": "withdrawn"}), StateName::Completed, None),
+        (json!({}), StateName::Completed, None),
     ] {
         let id = bench.ask("speaker", &order.to_string()).await;
         let execution = bench.wait(id).await;
-        assert_eq!((execution.state, execution.outcome), (state, outcome), "{order}");
+        assert_eq!((execution.state_name(), execution.ended().unwrap().exit.outcome), (state, outcome), "{order}");
         let tried_again = order["failure"].is_string() && outcome.is_none();
-        assert_eq!(execution.retry_count, if tried_again { execution.max_retries } else { 0 }, "{order}");
-        assert_eq!(execution.error_message.is_some(), state == State::Failed);
+        assert_eq!(execution.retry_count(), if tried_again { execution.max_retries } else { 0 }, "{order}");
+        assert_eq!(execution.error_message().is_some(), state == StateName::Failed);
     }
     let id = bench.ask("speaker", &json!({"outcome": "asks", "stop": true}).to_string()).await;
-    bench.reaches(id, State::Running).await;
+    bench.reaches(id, StateName::Running).await;
     bench.cancel(id).await.unwrap();
     let execution = bench.wait(id).await;
-    assert_eq!((execution.state, execution.outcome), (State::Cancelled, None));
+    assert_eq!((execution.state_name(), execution.ended().unwrap().exit.outcome), (StateName::Cancelled, None));
     bench.stop().await;
 }
 

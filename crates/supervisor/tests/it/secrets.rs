@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use model::execution::{State, Status};
+use model::execution::{StateName, Status};
 use serde_json::json;
 use store::executions::Whose;
 use supervisor::{Draft, Told};
@@ -110,7 +110,7 @@ async fn a_request_with_secrets_survives_a_restart_outside_of_the_database() {
     assert!(!file.exists());
     let id = bench.ask("count", &secret).await;
     bench.wait(id).await;
-    assert_eq!(bench.get(id).await.state, State::Completed);
+    assert_eq!(bench.get(id).await.state_name(), StateName::Completed);
     let dir = bench.stop().await;
     assert!(!has(&database(&dir.dir), &secret));
 }

@@ -1,7 +1,7 @@
 //! What is told of a task, event by event, and that whoever asks later sees the same.
 
 use model::agent::Seconds;
-use model::execution::{Artifact, Execution, Outcome};
+use model::execution::{Artifact, Execution, Exit, Outcome, Status};
 use serde_json::json;
 
 use super::*;
@@ -11,42 +11,18 @@ const SECOND: i64 = 1_000_000;
 /// An execution of the task number 1.
 fn run(id: u128) -> Run {
     let at = Timestamp::from_microsecond(1_800_000_000 * SECOND).unwrap();
-    let execution = Execution {
-        id: Uuid::from_u128(id),
-        agent_id: "a".into(),
-        schedule_id: None,
-        session_id: None,
-        state: State::Idle,
-        previous_state: None,
-        created_at: at,
-        start_time: None,
-        end_time: None,
-        last_state_change: at,
-        input: String::new(),
-        process_id: None,
-        exit_code: None,
-        error_message: None,
-        error_category: None,
-        outcome: None,
-        retry_count: 0,
-        max_retries: 0,
-        attempt: 1,
-        timeout: Seconds::new(1),
-        resource_usage: None,
-        context: Map::new(),
-        queue_position: None,
-        state_transitions: Vec::new(),
-        previous_retries: Vec::new(),
-    };
+    let execution = Execution::new(Uuid::from_u128(id), "a", Seconds::new(1), at);
     let task = OfTask { id: Uuid::from_u128(1), context_id: "c".into() };
     Run { task, execution, artifacts: Vec::new(), truncated: false }
 }
 
-fn ended(id: u128, state: State, outcome: Option<Outcome>) -> Run {
+fn ended(id: u128, status: Status, outcome: Option<Outcome>) -> Run {
     let mut run = run(id);
-    (run.execution.state, run.execution.outcome) = (state, outcome);
-    run.execution.end_time = Some(run.execution.created_at);
-    run.execution.error_message = (state == State::Failed).then(|| "it broke".into());
+    let at = run.execution.created_at;
+    let exit = if status == Status::Failure { Exit::with_error("it broke", None) } else { Exit::default() };
+    run.execution.claim(at).unwrap();
+    run.execution.start(None, at).unwrap();
+    run.execution.end(status, Exit { outcome, ..exit }, at).unwrap();
     run
 }
 
@@ -122,7 +98,7 @@ fn output_is_an_artifact_that_grows() {
     assert_eq!(tell(&mut story, &said), ["output=one ", "output+two", "output+\n[… 9 bytes left out …]\n"]);
     assert_eq!(text_of(&story.task(None), "output"), "one two\n[… 9 bytes left out …]\n");
     tell(&mut story, &[state(8, "completed")]);
-    assert_eq!(end(&mut story, &ended(1, State::Completed, None)), ["output+!", "Completed"]);
+    assert_eq!(end(&mut story, &ended(1, Status::Success, None)), ["output+!", "Completed"]);
     let task = story.task(None);
     assert_eq!((task.id.as_str(), task.context_id.as_str()), (&*Uuid::from_u128(1).to_string(), "c"));
     assert_eq!((task.status.state, task.status.message), (TaskState::Completed, None));
@@ -161,12 +137,12 @@ fn a_question_and_its_answer_are_one_task() {
     // A2A-1
     let mut story = story();
     tell(&mut story, &[state(1, "idle"), state(2, "starting"), print(3, " sure? \n")]);
-    let asks = end(&mut story, &ended(1, State::Completed, Some(Outcome::Asks)));
+    let asks = end(&mut story, &ended(1, Status::Success, Some(Outcome::Asks)));
     assert_eq!(asks, ["output+!", "InputRequired sure?"]);
     story.begin(&run(2), [asked("yes")]);
     let told = tell(&mut story, &[state(1, "idle"), state(2, "starting"), print(3, "done")]);
     assert_eq!(told, ["Working", "output-2=done"], "it waits for its place while it is at work");
-    end(&mut story, &ended(2, State::Completed, None));
+    end(&mut story, &ended(2, Status::Success, None));
     let task = story.task(None);
     let history: Vec<_> = task.history.iter().flatten().filter_map(Message::text).collect();
     assert_eq!(history, ["do it", "sure?", "yes"]);
@@ -187,16 +163,16 @@ fn words_on_how_it_goes() {
         ["Working soon", "Working almost"]
     );
     let mut completed = story.clone();
-    assert_eq!(end(&mut completed, &ended(1, State::Completed, None)), ["Completed almost"]);
+    assert_eq!(end(&mut completed, &ended(1, Status::Success, None)), ["Completed almost"]);
     let mut failed = story.clone();
-    assert_eq!(end(&mut failed, &ended(1, State::Failed, None)), ["Failed it broke"]);
+    assert_eq!(end(&mut failed, &ended(1, Status::Failure, None)), ["Failed it broke"]);
     let history = |story: &Story| {
         story.task(None).history.iter().flatten().filter_map(Message::text).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(history(&completed), "do it soon");
     assert_eq!(history(&failed), "do it soon almost");
     let mut rejected = story.clone();
-    assert_eq!(end(&mut rejected, &ended(1, State::Failed, Some(Outcome::Rejected))), ["Rejected almost"]);
+    assert_eq!(end(&mut rejected, &ended(1, Status::Failure, Some(Outcome::Rejected))), ["Rejected almost"]);
     let message = completed.task(None).status.message.unwrap();
     assert_eq!(message.message_id, format!("{}-2", Uuid::from_u128(1)));
     assert_eq!((message.role, message.task_id.unwrap()), (Role::Agent, Uuid::from_u128(1).to_string()));
@@ -213,7 +189,7 @@ fn pieces_of_artifacts() {
     );
     assert_eq!(told, ["x=1", "x+2!", "x=3!"], "what has no beginning begins");
     assert_eq!(text_of(&story.task(None), "x"), "3");
-    let mut run = ended(1, State::Completed, None);
+    let mut run = ended(1, Status::Success, None);
     run.artifacts = vec![Artifact { name: "a.txt".into(), size: 1 }];
     let updates = story.end(&run, vec![("a.txt".into(), types::Part::raw(vec![7]))]);
     assert_eq!(updates.iter().map(short).collect::<Vec<_>>(), ["file:a.txt=!", "Completed"]);
@@ -232,7 +208,7 @@ fn a_message_is_an_answer_by_itself() {
         (answer.text(), answer.task_id.as_deref(), answer.context_id.as_deref()),
         (Some("hello"), None, Some("c"))
     );
-    assert_eq!(end(&mut story, &ended(1, State::Completed, Some(Outcome::Message))), ["Completed hello"]);
+    assert_eq!(end(&mut story, &ended(1, Status::Success, Some(Outcome::Message))), ["Completed hello"]);
 }
 
 #[test]
@@ -241,7 +217,7 @@ fn in_short_there_are_no_artifacts() {
     story.begin(&run(1), []);
     tell(&mut story, &[print(1, "long"), said(2, json!({"artifact": {"artifact_id": "x", "parts": [{"text": "1"}]}}))]);
     story.said("who?\n");
-    end(&mut story, &ended(1, State::Completed, Some(Outcome::Asks)));
+    end(&mut story, &ended(1, Status::Success, Some(Outcome::Asks)));
     let task = story.task(Some(0));
     assert_eq!((task.artifacts, task.history), (None, None));
     assert_eq!(task.status.message.unwrap().text(), Some("who?"));
@@ -259,7 +235,7 @@ fn each_state_has_its_name_and_back() {
 fn a_long_question_is_cut_at_its_beginning() {
     let mut story = story();
     tell(&mut story, &[print(1, &"ü".repeat(LONGEST_QUESTION)), print(2, "?")]);
-    end(&mut story, &ended(1, State::Completed, Some(Outcome::Asks)));
+    end(&mut story, &ended(1, Status::Success, Some(Outcome::Asks)));
     let task = story.task(None);
     let text = task.status.message.as_ref().unwrap().text().unwrap();
     assert!(text.ends_with("ü?") && text.len() <= LONGEST_QUESTION && text.len() > LONGEST_QUESTION - 4);

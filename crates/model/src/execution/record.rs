@@ -1,0 +1,224 @@
+//! The flat form of an execution: JSON and the table have it. Nothing else converts between the two.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{
+    Attempt, Category, End, Execution, Exit, Outcome, ResourceUsage, RunError, Started, State, StateName, Status,
+    Transition,
+};
+use crate::agent::Seconds;
+
+/// One run of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Execution)]
+pub struct ExecutionRecord {
+    pub id: Uuid,
+    pub agent_id: String,
+    pub schedule_id: Option<Uuid>,
+    /// Where it is part of a conversation with one process.
+    pub session_id: Option<Uuid>,
+    pub state: StateName,
+    pub previous_state: Option<StateName>,
+    pub created_at: Timestamp,
+    pub start_time: Option<Timestamp>,
+    pub end_time: Option<Timestamp>,
+    pub last_state_change: Timestamp,
+    /// Without what must not be kept.
+    pub input: String,
+    pub process_id: Option<i64>,
+    pub exit_code: Option<i64>,
+    pub error_message: Option<String>,
+    pub error_category: Option<Category>,
+    /// What its end means beyond its state.
+    pub outcome: Option<Outcome>,
+    pub retry_count: i64,
+    pub max_retries: i64,
+    /// Which try this is, from 1.
+    pub attempt: i64,
+    pub timeout: Seconds,
+    pub resource_usage: Option<ResourceUsage>,
+    /// What else is known: parameters, who asked.
+    #[schema(value_type = Object)]
+    pub context: Map<String, Value>,
+    /// From 1, while it waits.
+    pub queue_position: Option<i64>,
+    pub state_transitions: Vec<Transition>,
+    pub previous_retries: Vec<Attempt>,
+}
+
+/// The reason why a record describes no execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImpossibleRecord {
+    #[error("an execution cannot be at rest in the state {0}")]
+    NotAtRest(StateName),
+    #[error("an execution in the state {state} must have {field}")]
+    Missing { state: StateName, field: &'static str },
+    #[error("an execution in the state {state} must not have {field}")]
+    Unexpected { state: StateName, field: &'static str },
+    #[error("{field} does not match the {attempts} earlier attempts of the execution")]
+    Attempts { field: &'static str, attempts: usize },
+    #[error("the transitions of the execution do not lead to the state {0}")]
+    Transitions(StateName),
+}
+
+impl From<Execution> for ExecutionRecord {
+    fn from(execution: Execution) -> Self {
+        let state = execution.state_name();
+        let previous_state = previous_state(state, &execution.state_transitions);
+        let retry_count = execution.retry_count();
+        let attempt = execution.attempt();
+        let started = execution.state.started();
+        let resource_usage = execution.state.resource_usage();
+        let end_time = execution.ended().map(|end| end.at);
+        let (queue_position, exit) = match execution.state {
+            State::Idle { queue_position } => (queue_position, Exit::default()),
+            State::Starting | State::Running { .. } => (None, Exit::default()),
+            State::Ended(end) => (None, end.exit),
+        };
+        let (error_message, error_category) = exit.error.map(|error| (error.message, error.category)).unzip();
+        Self {
+            id: execution.id,
+            agent_id: execution.agent_id,
+            schedule_id: execution.schedule_id,
+            session_id: execution.session_id,
+            state,
+            previous_state,
+            created_at: execution.created_at,
+            start_time: started.map(|started| started.at),
+            end_time,
+            last_state_change: execution.last_state_change,
+            input: execution.input,
+            process_id: started.and_then(|started| started.process_id),
+            exit_code: exit.exit_code,
+            error_message,
+            error_category: error_category.flatten(),
+            outcome: exit.outcome,
+            retry_count,
+            max_retries: execution.max_retries,
+            attempt,
+            timeout: execution.timeout,
+            resource_usage,
+            context: execution.context,
+            queue_position,
+            state_transitions: execution.state_transitions,
+            previous_retries: execution.previous_retries,
+        }
+    }
+}
+
+impl TryFrom<ExecutionRecord> for Execution {
+    type Error = ImpossibleRecord;
+
+    fn try_from(mut record: ExecutionRecord) -> Result<Self, ImpossibleRecord> {
+        let state = record.take_state()?;
+        record.check_history(&state)?;
+        Ok(Self {
+            id: record.id,
+            agent_id: record.agent_id,
+            schedule_id: record.schedule_id,
+            session_id: record.session_id,
+            created_at: record.created_at,
+            input: record.input,
+            max_retries: record.max_retries,
+            timeout: record.timeout,
+            context: record.context,
+            state,
+            last_state_change: record.last_state_change,
+            state_transitions: record.state_transitions,
+            previous_retries: record.previous_retries,
+        })
+    }
+}
+
+impl ExecutionRecord {
+    /// Takes the fields of the state out of the record. Fails if one is missing, or if one is left.
+    fn take_state(&mut self) -> Result<State, ImpossibleRecord> {
+        let state = match self.state {
+            StateName::Idle => State::Idle { queue_position: self.queue_position.take() },
+            StateName::Starting => State::Starting,
+            StateName::Running => {
+                let started = self.take_started().ok_or(self.missing("start_time"))?;
+                State::Running { started, resource_usage: self.resource_usage.take() }
+            }
+            StateName::Completed => {
+                self.start_time.ok_or(self.missing("start_time"))?;
+                State::Ended(self.take_end(Status::Success)?)
+            }
+            StateName::Failed => State::Ended(self.take_end(Status::Failure)?),
+            StateName::Timeout => State::Ended(self.take_end(Status::Timeout)?),
+            StateName::Cancelled => State::Ended(self.take_end(Status::Cancelled)?),
+            StateName::Cleanup => return Err(ImpossibleRecord::NotAtRest(self.state)),
+        };
+        for (field, is_left) in [
+            ("queue_position", self.queue_position.is_some()),
+            ("start_time", self.start_time.is_some()),
+            ("end_time", self.end_time.is_some()),
+            ("process_id", self.process_id.is_some()),
+            ("exit_code", self.exit_code.is_some()),
+            ("error_message", self.error_message.is_some()),
+            ("error_category", self.error_category.is_some()),
+            ("outcome", self.outcome.is_some()),
+            ("resource_usage", self.resource_usage.is_some()),
+        ] {
+            if is_left {
+                return Err(ImpossibleRecord::Unexpected { state: self.state, field });
+            }
+        }
+        Ok(state)
+    }
+
+    fn take_started(&mut self) -> Option<Started> {
+        let at = self.start_time.take()?;
+        Some(Started { at, process_id: self.process_id.take() })
+    }
+
+    fn take_end(&mut self, status: Status) -> Result<End, ImpossibleRecord> {
+        let at = self.end_time.take().ok_or(self.missing("end_time"))?;
+        let started = self.take_started();
+        let error = self.error_message.take();
+        let error = error.map(|message| RunError { message, category: self.error_category.take() });
+        let exit = Exit {
+            exit_code: self.exit_code.take(),
+            error,
+            outcome: self.outcome.take(),
+            resource_usage: self.resource_usage.take(),
+        };
+        Ok(End { status, at, started, exit })
+    }
+
+    fn missing(&self, field: &'static str) -> ImpossibleRecord {
+        ImpossibleRecord::Missing { state: self.state, field }
+    }
+
+    /// Fails if the earlier attempts or the transitions contradict the other fields.
+    fn check_history(&self, state: &State) -> Result<(), ImpossibleRecord> {
+        let attempts = self.previous_retries.len();
+        for (field, count) in [("retry_count", self.retry_count), ("attempt", self.attempt - 1)] {
+            if usize::try_from(count) != Ok(attempts) {
+                return Err(ImpossibleRecord::Attempts { field, attempts });
+            }
+        }
+        let mut reached = StateName::Idle;
+        for step in &self.state_transitions {
+            if step.from != reached || !reached.may_become(step.to) {
+                return Err(ImpossibleRecord::Transitions(self.state));
+            }
+            reached = step.to;
+        }
+        // A closed record is cleaned up: its transitions go on to idle.
+        let last = if let State::Ended(_) = state { StateName::Idle } else { self.state };
+        if reached != last || self.previous_state != previous_state(self.state, &self.state_transitions) {
+            return Err(ImpossibleRecord::Transitions(self.state));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the state before `state`, in which an execution with these transitions is at rest.
+fn previous_state(state: StateName, transitions: &[Transition]) -> Option<StateName> {
+    transitions.iter().rev().find(|step| step.to == state).map(|step| step.from)
+}
