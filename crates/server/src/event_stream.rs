@@ -1,8 +1,16 @@
-//! Responses whose body is a stream of server-sent events.
+//! Responses whose body is a stream of server-sent events, and requests to resume one.
+
+use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use futures::{Stream, StreamExt};
+use model::Invalid;
+
+/// A comment is sent after so much silence, so that proxies and clients know that the stream is alive.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Returns one event as text. An empty name is none. Names and ids of callers contain no line breaks; an event with one is
 /// logged and left out.
@@ -12,6 +20,26 @@ pub(crate) fn encode(id: Option<&str>, name: &str, data: &str) -> String {
         tracing::error!(name, %error, "an event was not sent");
     }
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Returns the `Last-Event-ID` of a request, if it has one. Fails if it is not a number that is an id of an event.
+pub(crate) fn last_event_id<T: TryFrom<u64>>(headers: &HeaderMap) -> Result<Option<T>, Invalid> {
+    let Some(value) = headers.get("last-event-id") else { return Ok(None) };
+    let number = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let id = number.and_then(|number| T::try_from(number).ok());
+    id.map(Some).ok_or_else(|| Invalid::one("Last-Event-ID", "number", "must be the id of an event"))
+}
+
+/// Returns a response that sends encoded events as they come, and comments while there are none.
+pub(crate) fn stream(events: impl Stream<Item = String> + Send + 'static) -> Response {
+    let body = futures::stream::unfold(Box::pin(events), |mut events| async move {
+        let text = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, events.next()).await {
+            Ok(text) => text?,
+            Err(_) => sse::KEEP_ALIVE.to_owned(),
+        };
+        Some((Ok::<_, Infallible>(text), events))
+    });
+    respond(Body::from_stream(body))
 }
 
 /// Returns a response whose body is a stream of events.

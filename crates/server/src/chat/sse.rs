@@ -1,21 +1,15 @@
 //! Encodes a turn as server-sent events (S0's format). Their ids count from 1, so that a client can say what it has seen.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
-use std::time::Duration;
 
 use api::chat::{Done, EventData, ResponseDelta, Thinking, ToolCallProgress, TurnError};
 use assistant::TurnEvent;
 use assistant::turn::{TurnOutcome, TurnStream};
-use axum::body::Body;
 use axum::response::Response;
 use serde::Serialize;
-use sse::KEEP_ALIVE;
 
 use super::document::token_usage;
 use crate::event_stream;
-
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 fn done(outcome: &TurnOutcome) -> Done<'_> {
     let result = &outcome.result;
@@ -35,29 +29,15 @@ pub(crate) async fn encode(mut stream: TurnStream) -> Response {
     if stream.outcome_now().is_some() {
         return event_stream::respond(ready(&mut stream).into());
     }
-    let reader = Reader(stream);
-    event_stream::respond(Body::from_stream(futures::stream::unfold(reader, |mut reader| async move {
-        let text = reader.next(KEEP_ALIVE_INTERVAL).await?;
-        Some((Ok::<_, Infallible>(text), reader))
-    })))
-}
-
-struct Reader(TurnStream);
-
-impl Reader {
-    /// Returns the next events, or a comment after so much silence.
-    async fn next(&mut self, silence: Duration) -> Option<String> {
-        let Ok(first) = tokio::time::timeout(silence, self.0.next()).await else {
-            return Some(KEEP_ALIVE.to_owned());
-        };
-        let (id, event) = first?;
+    event_stream::stream(futures::stream::unfold(stream, |mut stream| async move {
+        let (id, event) = stream.next().await?;
         let mut text = String::new();
-        push_event(&mut text, id, &event, self.0.request_id());
+        push_event(&mut text, id, &event, stream.request_id());
         // Events that are reported together are sent together.
         tokio::task::yield_now().await;
-        text.push_str(&ready(&mut self.0));
-        Some(text)
-    }
+        text.push_str(&ready(&mut stream));
+        Some((text, stream))
+    }))
 }
 
 /// Encodes the events that are there.

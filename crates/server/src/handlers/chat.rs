@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::change::{Change, Json};
 use crate::chat::{self, document, sse};
 use crate::request::RequestId;
-use crate::{App, Problem};
+use crate::{App, Problem, event_stream};
 
 /// How much of a history that the caller sends is looked at.
 const MAX_HISTORY: usize = 50;
@@ -41,7 +41,7 @@ pub(super) async fn stream(
     headers: HeaderMap,
     change: Change<Json<ChatRequest>>,
 ) -> Result<Response, Problem> {
-    let seen = last_event(&headers)?;
+    let seen = event_stream::last_event_id(&headers)?.unwrap_or(0);
     let (app, turn) = turn_from_request(change, &request_id)?;
     // Without a key there is no earlier stream to go on with.
     let seen = if turn.key.is_some() { seen } else { 0 };
@@ -149,12 +149,6 @@ fn check_agent_user(app: &App, user: &User, named: Option<&str>) -> Result<(), P
         named.parse::<UserId>()?;
     }
     check_user(app, user, named)
-}
-
-fn last_event(headers: &HeaderMap) -> Result<usize, Invalid> {
-    let Some(value) = headers.get("last-event-id") else { return Ok(0) };
-    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
-    number.ok_or_else(|| Invalid::one("Last-Event-ID", "number", "must be the id of an event"))
 }
 
 /// Checks a message of the history that the caller sends. `place` names it in errors.

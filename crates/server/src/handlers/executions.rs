@@ -1,7 +1,5 @@
 //! `/api/executions`: what agents were asked to do, what came of it, and what is happening.
 
-use std::time::Duration;
-
 use api::executions::{
     EndedExecution, Execution, ExecutionDraft, ExecutionResult, Executions, ListExecutions, OutputEvent, ReadEvents,
     StateEvent,
@@ -28,9 +26,6 @@ use crate::change::{Answer, Change, Json as Input, Nothing, respond};
 use crate::event_stream;
 use crate::input::{self, Id, Params};
 use crate::{App, Problem};
-
-/// How often a quiet stream shows that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Runs an agent.
 #[utoipa::path(
@@ -290,11 +285,7 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let so_far = params.follow == Some(false);
-    let after = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok())) {
-        Some(Some(after)) if after >= 0 => after,
-        None => 0,
-        Some(_) => return Err(Invalid::one("Last-Event-ID", "number", "must be the id of an event").into()),
-    };
+    let after = event_stream::last_event_id(&headers)?.unwrap_or(0);
     let whose = visible(&user);
     let mut reader = app.store().reader().await?;
     store::executions::get(&mut reader, whose, id).await.map_err(Problem::from_store("execution"))?;
@@ -302,26 +293,13 @@ pub(super) async fn events(
     let follower = app.supervisor().follow(whose, id, after);
     let follower = if so_far { follower.so_far() } else { follower };
     let stopping = app.stopping().clone();
-    let stream = futures::stream::unfold(Some(follower), move |follower| {
-        let app = app.clone();
-        let stopping = stopping.clone();
-        async move {
-            let mut follower = follower?;
-            tokio::select! {
-                told = tokio::time::timeout(KEEP_ALIVE, follower.next()) => match told {
-                    Err(_) => Some((sse::KEEP_ALIVE.to_owned(), Some(follower))),
-                    Ok(Ok(Some(told))) => {
-                        let text = block(&app, whose, &follower, told).await;
-                        Some((text, Some(follower)))
-                    }
-                    Ok(Ok(None) | Err(_)) => None,
-                },
-                // Whoever follows comes back with the last id.
-                () = stopping.cancelled() => None,
-            }
-        }
+    let events = futures::stream::unfold((app, follower), move |(app, mut follower)| async move {
+        let event = follower.next().await.ok().flatten()?;
+        let text = block(&app, whose, &follower, event).await;
+        Some((text, (app, follower)))
     });
-    Ok(event_stream::respond(Body::from_stream(stream.map(Ok::<_, std::convert::Infallible>))))
+    // A client resumes with the last id on the server that comes next.
+    Ok(event_stream::stream(events.take_until(stopping.cancelled_owned())))
 }
 
 /// A file that an execution left.

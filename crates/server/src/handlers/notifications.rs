@@ -1,15 +1,11 @@
 //! `/api/notifications`: what the user was told, and what is told from now on.
 
-use std::time::Duration;
-
 use api::notifications::{ListNotifications, Notification, Notifications};
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures::StreamExt;
-use model::Invalid;
 use store::page::Page;
 use uuid::Uuid;
 
@@ -19,9 +15,6 @@ use crate::change::{Answer, Change, Nothing};
 use crate::event_stream;
 use crate::input::{self, Id, NoParameters, Params};
 use crate::{App, Problem};
-
-/// How often a quiet stream shows that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What the user was told, newest first.
 #[utoipa::path(
@@ -58,34 +51,22 @@ pub(super) async fn stream(
     Params(_params): Params<NoParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let after = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok())) {
-        Some(Some(after)) if after >= 0 => after,
+    let after = match event_stream::last_event_id(&headers)? {
+        Some(after) => after,
         None => store::notifications::last(&mut app.store().reader().await?, user.id).await?,
-        Some(_) => return Err(Invalid::one("Last-Event-ID", "number", "must be the id of an event").into()),
     };
     let follower = app.notifier().follow(user.id, after);
     let stopping = app.stopping().clone();
-    // Something at once, so that whoever listens knows that it is heard, and behind which event.
-    let begun = format!("{}{}", sse::position(after), sse::KEEP_ALIVE);
-    let told = futures::stream::unfold(follower, move |mut follower| {
-        let stopping = stopping.clone();
-        async move {
-            tokio::select! {
-                told = tokio::time::timeout(KEEP_ALIVE, follower.next()) => match told {
-                    Err(_) => Some((sse::KEEP_ALIVE.to_owned(), follower)),
-                    Ok(Ok(told)) => {
-                        let data = serde_json::to_string(&told.notification).unwrap_or_default();
-                        Some((event_stream::encode(Some(&told.seq.to_string()), "notification", &data), follower))
-                    }
-                    Ok(Err(_)) => None,
-                },
-                // Whoever follows comes back with the last id.
-                () = stopping.cancelled() => None,
-            }
-        }
+    // Sent at once, so that the client knows that it is connected, and after which event.
+    let start = format!("{}{}", sse::position(after), sse::KEEP_ALIVE);
+    let events = futures::stream::unfold(follower, |mut follower| async move {
+        let told = follower.next().await.ok()?;
+        let data = serde_json::to_string(&told.notification).unwrap_or_default();
+        Some((event_stream::encode(Some(&told.seq.to_string()), "notification", &data), follower))
     });
-    let stream = futures::stream::iter([begun]).chain(told).map(Ok::<_, std::convert::Infallible>);
-    Ok(event_stream::respond(Body::from_stream(stream)))
+    let events = futures::stream::iter([start]).chain(events);
+    // A client resumes with the last id on the server that comes next.
+    Ok(event_stream::stream(events.take_until(stopping.cancelled_owned())))
 }
 
 /// Notes that a notification was read; the first time counts.

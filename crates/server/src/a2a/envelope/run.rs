@@ -1,10 +1,6 @@
 //! What is done about an envelope: the one path of every execution, as any other door takes it.
 
-use std::convert::Infallible;
-use std::time::Duration;
-
 use ::a2a::{Error, Kind};
-use axum::body::Body;
 use axum::response::Response;
 use futures::StreamExt;
 use model::agent::ASSISTANT;
@@ -22,8 +18,6 @@ use crate::a2a::{faults, terms};
 use crate::event_stream;
 use crate::handlers;
 
-/// How often a quiet stream shows that it is alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// In which conversation the assistant is spoken to.
 const CONVERSATION: &str = "conversation_id";
 
@@ -91,29 +85,23 @@ async fn result(app: &App, whose: Whose, id: Uuid) -> Result<Value, Error> {
 pub(super) fn follow(app: App, caller: Caller, id: Uuid, envelope: Envelope) -> Response {
     let whose = Whose::Users(caller.user.id);
     let follower = app.supervisor().follow(whose, id, 0);
+    let stopping = app.stopping().clone();
     let state = Some((app, follower, envelope));
-    let stream = futures::stream::unfold(state, move |state| async move {
+    let events = futures::stream::unfold(state, move |state| async move {
         let (app, mut follower, envelope) = state?;
-        let stopping = app.stopping().clone();
-        tokio::select! {
-            told = tokio::time::timeout(KEEP_ALIVE, follower.next()) => match told {
-                Err(_) => Some((sse::KEEP_ALIVE.to_owned(), Some((app, follower, envelope)))),
-                Ok(Ok(Some(Told::End(_)))) => {
-                    let last = match result(&app, whose, id).await {
-                        Ok(result) => envelope.response(result),
-                        Err(error) => envelope.error(&error),
-                    };
-                    Some((block(&last), None))
-                }
-                Ok(Ok(Some(told))) => Some((block(&envelope.stream(event(told))), Some((app, follower, envelope)))),
-                Ok(Ok(None)) => None,
-                Ok(Err(error)) => Some((block(&envelope.error(&from_store(error))), None)),
+        let (next, is_last) = match follower.next().await {
+            Ok(Some(Told::End(_))) => match result(&app, whose, id).await {
+                Ok(result) => (envelope.response(result), true),
+                Err(error) => (envelope.error(&error), true),
             },
-            // The run goes on, and its result is kept.
-            () = stopping.cancelled() => None,
-        }
+            Ok(Some(told)) => (envelope.stream(event(told)), false),
+            Ok(None) => return None,
+            Err(error) => (envelope.error(&from_store(error)), true),
+        };
+        Some((block(&next), (!is_last).then_some((app, follower, envelope))))
     });
-    event_stream::respond(Body::from_stream(stream.map(Ok::<_, Infallible>)))
+    // The run goes on when the server stops, and its result is kept.
+    event_stream::stream(events.take_until(stopping.cancelled_owned()))
 }
 
 fn block(envelope: &Value) -> String {
