@@ -63,11 +63,11 @@ pub struct Attempt {
 }
 
 words! {
-    /// Who acts upon the end of an execution, besides those who look.
+    /// The component that acts on the end of an execution.
     pub enum FollowUp {
-        /// The conversation in which it was asked for hears what came of it.
+        /// Adds the result to the conversation in which the execution was requested.
         Chat = "chat",
-        /// The schedule counts failures and may start what waited for it.
+        /// Counts the failures of the schedule and starts the next queued occurrence.
         Schedule = "schedule",
     }
 }

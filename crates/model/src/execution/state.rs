@@ -10,7 +10,7 @@ words! {
     /// Where an execution, or an agent, is in its life.
     #[schema(as = AgentState)]
     pub enum StateName {
-        /// Waits for its place.
+        /// Waits in the queue.
         Idle = "idle",
         Starting = "starting",
         Running = "running",
@@ -18,7 +18,7 @@ words! {
         Failed = "failed",
         Timeout = "timeout",
         Cancelled = "cancelled",
-        /// What it left behind is taken away.
+        /// Passed between the end of an attempt and `Idle`.
         Cleanup = "cleanup",
     }
 }
@@ -205,21 +205,21 @@ impl Status {
 words! {
     /// What an end means beyond its state.
     pub enum Outcome {
-        /// Completed, and it needs to be told more before it can go on.
+        /// Completed with a question: the agent needs more input.
         Asks = "asks",
-        /// Completed, and it needs to be let in somewhere before it can go on.
+        /// Completed with a question: the agent needs credentials.
         NeedsAccess = "needs_access",
-        /// Failed, because the agent does not want to do it.
+        /// Failed because the agent rejected the request.
         Rejected = "rejected",
-        /// Completed, and the answer is a message.
+        /// Completed with a message as the answer.
         Message = "message",
-        /// It asked, and whoever was asked does not want to go on.
+        /// Completed with a question that the user withdrew.
         Withdrawn = "withdrawn",
     }
 }
 
 words! {
-    /// How what was asked for stands, for those who follow it from elsewhere.
+    /// The progress of a request, as A2A and its clients see it.
     pub enum Standing {
         Waiting = "waiting",
         Working = "working",
