@@ -1,11 +1,12 @@
-//! How commands reach the server: over HTTP where one runs, else through the same router in this process. Either way a
-//! command is a request and an answer, so both behave alike.
+//! Sends the requests of commands: over HTTP to a server, or without one to the same router in this process. Both behave
+//! alike.
 
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use api::Problem;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::request::Builder;
@@ -13,7 +14,8 @@ use axum::http::{Request, header};
 use http_body_util::BodyExt;
 use notify::Notifier;
 use reqwest::Method;
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use server::App;
 use server::app::Equipment;
 use store::lock::Lock;
@@ -24,7 +26,7 @@ use tower::ServiceExt;
 
 use crate::cli::Global;
 use crate::config::{Config, data_dir};
-use crate::exit::{Code, Exit};
+use crate::exit::{Code, Exit, unreadable};
 use crate::wire::{self, Outside};
 use crate::{commands, output};
 
@@ -39,7 +41,8 @@ pub(crate) const EVENT_LIMIT: sse::Limits = sse::Limits::per_event(1 << 30);
 pub(crate) struct Client {
     door: Door,
     token: Option<String>,
-    json: bool,
+    /// True with `--json`.
+    pub(crate) json: bool,
 }
 
 enum Door {
@@ -64,7 +67,14 @@ pub(crate) struct Event {
     pub(crate) id: Option<String>,
 }
 
-/// An answer that is still coming.
+impl Event {
+    /// Returns the data. Fails if it is not a `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
+        read(self.data.as_bytes())
+    }
+}
+
+/// The events of a response, as they arrive.
 pub(crate) struct EventStream {
     body: Body,
     decoder: sse::Decoder,
@@ -104,20 +114,36 @@ impl EventStream {
     }
 }
 
-/// An answer that was a success.
+/// The body of a successful response.
 pub(crate) struct Answer {
-    pub(crate) bytes: Bytes,
+    bytes: Bytes,
+    json: bool,
 }
 
 impl Answer {
-    pub(crate) fn json(&self) -> anyhow::Result<Value> {
-        serde_json::from_slice(&self.bytes).context("the server's answer is not JSON")
+    /// Returns the content. Fails if it is not a `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
+        read(&self.bytes)
     }
 
-    /// As it came.
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes).into_owned()
+    /// Prints the body as it was received.
+    pub(crate) fn print(&self) -> anyhow::Result<()> {
+        output::say(&String::from_utf8_lossy(&self.bytes))
     }
+
+    /// Prints the body with `--json`, else passes the content to `show`.
+    pub(crate) fn show<T: DeserializeOwned>(&self, show: impl FnOnce(T) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        if self.json { self.print() } else { show(self.read()?) }
+    }
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
+    serde_json::from_slice(bytes).context("failed to read the server's answer")
+}
+
+/// Returns the path with the parameters as its query string.
+pub(crate) fn with_query(path: &str, parameters: &impl Serialize) -> anyhow::Result<String> {
+    Ok(format!("{path}?{}", serde_urlencoded::to_string(parameters)?))
 }
 
 impl Client {
@@ -153,23 +179,41 @@ impl Client {
         self.send(Method::GET, path, None).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
-        self.send(Method::POST, path, Some(body)).await
+    pub(crate) async fn post(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Answer> {
+        self.send(Method::POST, path, Some(json(body)?)).await
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
-        let body = body.map(|body| Body::from(body.to_string()));
+    /// Sends a `POST` without a body.
+    pub(crate) async fn post_empty(&self, path: &str) -> anyhow::Result<Answer> {
+        self.send(Method::POST, path, None).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &impl Serialize) -> anyhow::Result<Answer> {
+        self.send(Method::PATCH, path, Some(json(body)?)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<Answer> {
+        self.send(Method::DELETE, path, None).await
+    }
+
+    /// Sends a file of any size.
+    pub(crate) async fn upload(&self, path: &str, file: tokio::fs::File) -> anyhow::Result<Answer> {
+        self.send(Method::POST, path, Some(Body::from_stream(ReaderStream::new(file)))).await
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<Body>) -> anyhow::Result<Answer> {
         let answer = self.exchange(method, path, body).await?;
-        Ok(Answer { bytes: answer.collect().await.context("the server's answer was cut off")?.to_bytes() })
+        let bytes = answer.collect().await.context("the server's answer was cut off")?.to_bytes();
+        Ok(Answer { bytes, json: self.json })
     }
 
-    /// The events that the answer consists of, as they come.
-    pub(crate) async fn events(&self, path: &str, body: &Value) -> anyhow::Result<EventStream> {
-        let body = self.exchange(Method::POST, path, Some(Body::from(body.to_string()))).await?;
+    /// Sends a `POST` and returns the events of its response.
+    pub(crate) async fn events(&self, path: &str, body: &impl Serialize) -> anyhow::Result<EventStream> {
+        let body = self.exchange(Method::POST, path, Some(json(body)?)).await?;
         Ok(EventStream::new(body, Duration::MAX))
     }
 
-    /// The events at this path, behind the one with this id.
+    /// Returns the events at this path that follow the one with this id.
     pub(crate) async fn follow(&self, path: &str, after: Option<&str>) -> anyhow::Result<EventStream> {
         let mut request = Request::builder().method(Method::GET);
         if let Some(after) = after {
@@ -178,7 +222,7 @@ impl Client {
         Ok(EventStream::new(self.exchange_as(request, path, None).await?, SILENCE))
     }
 
-    /// Who runs agents where no server does.
+    /// Returns the supervisor that runs agents in this process. None with a server.
     pub(crate) fn supervisor(&self) -> Option<&Supervisor> {
         match &self.door {
             Door::Remote { .. } => None,
@@ -186,7 +230,7 @@ impl Client {
         }
     }
 
-    /// Who tells of reminders where no server does.
+    /// Returns the notifier that fires reminders in this process. None with a server.
     pub(crate) fn notifier(&self) -> Option<&Notifier> {
         match &self.door {
             Door::Remote { .. } => None,
@@ -194,14 +238,7 @@ impl Client {
         }
     }
 
-    /// Sends a file, however large.
-    pub(crate) async fn upload(&self, path: &str, file: tokio::fs::File) -> anyhow::Result<Answer> {
-        let body = Body::from_stream(ReaderStream::new(file));
-        let answer = self.exchange(Method::POST, path, Some(body)).await?;
-        Ok(Answer { bytes: answer.collect().await.context("the server's answer was cut off")?.to_bytes() })
-    }
-
-    /// Writes an answer, however large, to `out`; how many bytes it had.
+    /// Writes a response of any size to `out` and returns its length in bytes.
     pub(crate) async fn download(&self, path: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<u64> {
         let mut answer = self.exchange(Method::GET, path, None).await?;
         let mut written = 0;
@@ -215,7 +252,7 @@ impl Client {
         Ok(written)
     }
 
-    /// An answer other than a success is an [`Exit`] with the server's sentence; with `--json` its body is printed too.
+    /// Returns the body of the response. Fails with an [`Exit`] if it is not a success; `--json` prints its body too.
     async fn exchange(&self, method: Method, path: &str, body: Option<Body>) -> anyhow::Result<Body> {
         self.exchange_as(Request::builder().method(method), path, body).await
     }
@@ -247,11 +284,16 @@ impl Client {
         if self.json {
             output::say(&String::from_utf8_lossy(&bytes))?;
         }
-        let problem: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-        let detail = problem["detail"].as_str().map_or_else(|| format!("the server answered {status}"), str::to_owned);
-        let kind = problem["type"].as_str().and_then(|kind| kind.rsplit(':').next()).unwrap_or_default();
-        Err(Exit::new(Code::of_problem(status.as_u16(), kind), detail).into())
+        let (kind, detail) = match serde_json::from_slice::<Problem<'_>>(&bytes) {
+            Ok(problem) => (problem.short_type().to_owned(), problem.detail.into_owned()),
+            Err(_) => (String::new(), format!("the server answered {status}")),
+        };
+        Err(Exit::new(Code::of_problem(status.as_u16(), &kind), detail).into())
     }
+}
+
+fn json(body: &impl Serialize) -> anyhow::Result<Body> {
+    Ok(Body::from(serde_json::to_vec(body)?))
 }
 
 pub(crate) fn lost(base: &str, error: &reqwest::Error) -> anyhow::Error {
@@ -319,10 +361,7 @@ async fn here(config: &Config, settings: server::Settings, equipment: Equipment,
     Ok(Door::Here { router: server::router(app.clone()), app, _lock: lock })
 }
 
-/// A file to send.
+/// Opens a file to send.
 pub(crate) async fn open(file: &Path) -> anyhow::Result<tokio::fs::File> {
-    tokio::fs::File::open(file).await.map_err(|error| {
-        let code = if error.kind() == std::io::ErrorKind::NotFound { Code::NotFound } else { Code::Failed };
-        Exit::new(code, format!("failed to read {}: {error}", file.display())).into()
-    })
+    tokio::fs::File::open(file).await.map_err(|error| unreadable(file, &error).into())
 }

@@ -1,6 +1,7 @@
 //! How a command ends: the exit code that scripts rely on, and a sentence for people.
 
-use std::fmt;
+use std::path::Path;
+use std::{fmt, io};
 
 /// Exit codes other than 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,12 @@ impl Exit {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
+}
+
+/// Returns the error of a file that cannot be read.
+pub(crate) fn unreadable(file: &Path, error: &io::Error) -> Exit {
+    let code = if error.kind() == io::ErrorKind::NotFound { Code::NotFound } else { Code::Failed };
+    Exit::new(code, format!("failed to read {}: {error}", file.display()))
 }
 
 impl fmt::Display for Exit {

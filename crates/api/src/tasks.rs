@@ -1,6 +1,8 @@
 //! `/api/tasks`.
 
-pub use model::task::{Changed as ChangedTask, Draft as TaskDraft, Patch as TaskPatch, Priority, Status, Task, Undone};
+pub use model::task::{
+    ChangeKind, Changed as ChangedTask, Draft as TaskDraft, Patch as TaskPatch, Priority, Status, Task, Undone,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use api::data::Restored;
 
 use crate::cli::Global;
 use crate::client::{Client, open};
@@ -21,11 +22,10 @@ pub(crate) async fn restore(global: &Global, file: &Path) -> anyhow::Result<()> 
     let question = format!("Replace everything, for all users, with {}?", file.display());
     output::confirm(&question, global.yes)?;
     let answer = Client::connect(global).await?.upload("/api/restore", backup).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    output::note(&format!("restored {} rows", answer.json()?["rows"]));
-    Ok(())
+    answer.show(|restored: Restored| {
+        output::note(&format!("restored {} rows", restored.rows));
+        Ok(())
+    })
 }
 
 /// Writes an answer to `file`, `-` being standard output: a whole file or none, readable by its owner only.

@@ -1,15 +1,18 @@
 //! `adjutant chat`: one message, the lines of a pipe, or a conversation at the prompt.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use api::chat::{ChatRequest, ChatResponse, Done, ResponseDelta, ToolCallProgress, TurnError};
+use api::conversations::{ListMessages, Role};
+use api::notifications::{ListNotifications, Notifications};
 use jiff::Timestamp;
 use model::Clock;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-use super::listing;
+use super::{listing, notifications};
 use crate::cli::Global;
 use crate::client::Client;
 use crate::config::data_dir;
@@ -17,11 +20,11 @@ use crate::exit::{Code, Exit};
 use crate::output;
 use crate::wire::Outside;
 
-/// How much of a conversation is shown when it is gone on with.
+/// The number of messages shown of a conversation that is continued.
 const SHOWN: usize = 10;
 
 pub(crate) fn run(global: &Global, message: Option<String>, conversation: Option<&str>) -> anyhow::Result<()> {
-    // Not the one of other commands: here Ctrl-C ends a turn, not the program.
+    // A runtime of its own: here Ctrl-C ends a turn, not the program.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let mut chat = Chat { conversation: conversation.map(str::to_owned), global, outside: None, since: None };
     let ended = match message.filter(|message| message != "-") {
@@ -38,21 +41,23 @@ pub(crate) fn run(global: &Global, message: Option<String>, conversation: Option
 struct Chat<'a> {
     conversation: Option<String>,
     global: &'a Global,
-    /// What answers where no server runs.
+    /// The models and MCP servers, if no server runs.
     outside: Option<Outside>,
-    /// At the prompt: what came after this is shown between turns.
+    /// At the prompt: later notifications are shown between turns.
     since: Option<Timestamp>,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 struct Ended {
+    conversation: Option<String>,
     success: bool,
     timed_out: bool,
+    /// The reply that confirms a pending action.
     phrase: Option<String>,
 }
 
 impl Chat<'_> {
-    /// One message, its answer, and an exit code that says how it went.
+    /// Sends one message and prints the answer. Fails if the turn does.
     async fn say_once(&mut self, message: &str) -> anyhow::Result<()> {
         let ended = tokio::select! {
             ended = self.say(message) => ended?,
@@ -74,7 +79,7 @@ impl Chat<'_> {
         }
     }
 
-    /// Every line of standard input is a message of one conversation.
+    /// Sends every line of standard input as a message of one conversation.
     fn lines(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         let mut said = false;
         let mut outcome = Ok(());
@@ -97,7 +102,7 @@ impl Chat<'_> {
         outcome
     }
 
-    /// A conversation at a terminal.
+    /// Holds a conversation at a terminal.
     fn prompt(&mut self, runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         let mut editor = DefaultEditor::new()?;
         let history = data_dir(self.global).join("chat_history");
@@ -144,96 +149,94 @@ impl Chat<'_> {
         Ok(())
     }
 
-    /// Shows the end of the conversation that is gone on with.
+    /// Prints the last messages of the conversation that is continued.
     async fn recall(&self) -> anyhow::Result<()> {
         let Some(id) = &self.conversation else { return Ok(()) };
         let client = Client::connect(self.global).await?;
-        let mut messages: Vec<Value> = Vec::new();
-        let mut cursor = String::new();
-        loop {
-            let path = format!("/api/conversations/{id}?limit=200{cursor}");
-            let page = match client.get(&path).await {
-                Ok(answer) => answer.json()?,
-                // Nobody has used this id: the conversation begins now.
-                Err(error) if crate::exit::code_of(&error) == Code::NotFound => return Ok(()),
-                Err(error) => return Err(error),
-            };
-            messages.extend(page["messages"].as_array().cloned().unwrap_or_default());
-            match page["next_cursor"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
-            }
-        }
+        let path = format!("/api/conversations/{id}");
+        let messages = match listing::all(&client, &path, ListMessages::default(), usize::MAX).await {
+            // The id is not in use: the conversation begins now.
+            Err(error) if crate::exit::code_of(&error) == Code::NotFound => return Ok(()),
+            messages => messages?,
+        };
         for message in messages.iter().skip(messages.len().saturating_sub(SHOWN)) {
-            let content = message["content"].as_str().unwrap_or_default();
-            let mark = if message["role"] == "user" { "> " } else { "" };
-            output::say(&format!("{mark}{content}"))?;
+            let mark = if message.role == Role::User { "> " } else { "" };
+            output::say(&format!("{mark}{}", message.content))?;
         }
         Ok(())
     }
 
-    /// Says one thing and prints the answer: as it comes, or as one document with `--json`.
+    /// Sends a message and prints the answer: as it arrives, or as one document with `--json`.
     async fn say(&mut self, message: &str) -> anyhow::Result<Ended> {
-        let body = json!({"input": message, "conversation_id": self.conversation});
-        // For each message: while somebody thinks about the next one, the data directory is not held.
+        let conversation_id = self.conversation.clone();
+        let request = ChatRequest { input: message.to_owned(), conversation_id, user_id: None };
+        // For each message, so that the data directory is not held between messages.
         let client = Client::to_chat(self.global, &mut self.outside).await?;
         let ended = if self.global.json {
-            let answer = client.post("/chat", &body).await?;
-            output::say(&answer.text())?;
-            answer.json()?
+            let answer = client.post("/chat", &request).await?;
+            answer.print()?;
+            let response: ChatResponse<'_> = answer.read()?;
+            Ended {
+                conversation: response.conversation_id.map(|id| id.to_string()),
+                success: response.success,
+                timed_out: response.error_type.as_deref() == Some("timeout"),
+                phrase: response.confirmation_phrase.map(Cow::into_owned),
+            }
         } else {
-            Self::stream(&client, &body).await?
+            stream(&client, &request).await?
         };
         self.news(&client).await;
-        self.conversation = ended["conversation_id"].as_str().map(str::to_owned).or(self.conversation.take());
-        Ok(Ended {
-            success: ended["success"] == true,
-            timed_out: ended["error_type"] == "timeout",
-            phrase: ended["confirmation_phrase"].as_str().map(str::to_owned),
-        })
+        self.conversation = ended.conversation.clone().or(self.conversation.take());
+        Ok(ended)
     }
 
-    /// What the user was told meanwhile. The conversation does not depend on it.
+    /// Prints new notifications. Errors are ignored: the conversation does not depend on them.
     async fn news(&mut self, client: &Client) {
         let Some(since) = self.since else { return };
-        let told = async { client.get("/api/notifications?unread=true&limit=10").await?.json() };
-        let Ok(told) = told.await else { return };
-        for notification in told["notifications"].as_array().into_iter().flatten().rev() {
-            if let Some(at) = listing::timestamp(&notification["created_at"]).filter(|at| *at > since) {
-                output::note(&super::notifications::line(notification));
-                self.since = self.since.max(Some(at));
-            }
+        let list = ListNotifications { unread: Some(true), limit: Some(10), cursor: None };
+        let unread = async { listing::page(client, notifications::PATH, &list).await?.read::<Notifications>() };
+        let Ok(unread) = unread.await else { return };
+        for notification in unread.notifications.iter().rev().filter(|notification| notification.created_at > since) {
+            output::note(&notifications::line(notification));
+            self.since = self.since.max(Some(notification.created_at));
         }
     }
+}
 
-    async fn stream(client: &Client, body: &Value) -> anyhow::Result<Value> {
-        let mut stream = client.events("/chat/stream", body).await?;
-        let watched = io::stderr().is_terminal();
-        let mut error_type = Value::Null;
-        while let Some(event) = stream.next().await? {
-            let data: Value = serde_json::from_str(&event.data)?;
-            match event.name.as_str() {
-                "response_delta" => output::put(data["delta"].as_str().unwrap_or_default().as_bytes())?,
-                "tool_call" if watched && data["status"] == "in_progress" => {
-                    output::aside(data["tool_name"].as_str().unwrap_or_default());
+/// Sends a message, prints the answer as it arrives, and returns the end of the turn.
+async fn stream(client: &Client, request: &ChatRequest) -> anyhow::Result<Ended> {
+    let mut stream = client.events("/chat/stream", request).await?;
+    let watched = io::stderr().is_terminal();
+    let mut timed_out = false;
+    while let Some(event) = stream.next().await? {
+        match event.name.as_str() {
+            "response_delta" => output::put(event.read::<ResponseDelta<'_>>()?.delta.as_bytes())?,
+            "tool_call" if watched => {
+                let call: ToolCallProgress<'_> = event.read()?;
+                if call.is_in_progress() {
+                    output::aside(&call.tool_name);
                 }
-                "error" => {
-                    // The turn goes on without what failed.
-                    if data["recoverable"] == true {
-                        output::note(data["message"].as_str().unwrap_or_default());
-                    }
-                    error_type = data["error_type"].clone();
-                }
-                "done" => {
-                    output::put(b"\n")?;
-                    let mut ended = data;
-                    ended["error_type"] = error_type;
-                    return Ok(ended);
-                }
-                _ => {}
             }
+            "error" => {
+                let error: TurnError<'_> = event.read()?;
+                if error.recoverable {
+                    output::note(&error.message);
+                }
+                timed_out = error.error_type == "timeout";
+            }
+            "done" => {
+                output::put(b"\n")?;
+                let done: Done<'_> = event.read()?;
+                return Ok(Ended {
+                    conversation: done.conversation_id.map(|id| id.to_string()),
+                    success: done.success,
+                    timed_out,
+                    phrase: done.confirmation_phrase.map(Cow::into_owned),
+                });
+            }
+            _ => {}
         }
-        io::stdout().flush()?;
-        Err(Exit::new(Code::Failed, "the answer ended before it was whole").into())
     }
+    io::stdout().flush()?;
+    Err(Exit::new(Code::Failed, "the answer ended before it was whole").into())
 }

@@ -5,10 +5,12 @@ use std::io::Write;
 use anyhow::Context;
 use model::agent::{Agent, Endpoint};
 use model::schedule::Settings;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::{Location, Store};
 use tools::foreign::Transport;
 
+use super::listing;
 use crate::cli::{ConfigCommand, Global};
 use crate::client::Client;
 use crate::config::document::{AGENTS, MCP_SERVERS, NOTIFY, SCHEDULES, Table};
@@ -124,21 +126,23 @@ async fn registered(global: &Global, config: &Config) -> anyhow::Result<Vec<Stri
             Ok(agents.into_iter().map(|kept| kept.agent.id).collect())
         }
         Err(store::Error::InUse { at: Some(_), .. }) => {
-            let body = Client::connect(global).await?.get("/api/agents").await?.json()?;
-            let agents = body["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
-            Ok(agents.iter().filter_map(|agent| agent["id"].as_str()).map(str::to_owned).collect())
+            let agents = listing::agents(&Client::connect(global).await?).await?;
+            Ok(agents.iter().map(|agent| agent.id().to_owned()).collect())
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// One line of `config show`.
+/// One line of `config show`. Programs get `json` and the origin.
+#[derive(Serialize)]
 struct Row {
+    #[serde(skip)]
     setting: String,
+    #[serde(skip)]
     value: String,
-    origin: String,
-    /// The same for programs, without the origin.
+    #[serde(flatten)]
     json: Value,
+    origin: String,
 }
 
 fn show(global: &Global) -> anyhow::Result<()> {
@@ -155,15 +159,10 @@ fn show(global: &Global) -> anyhow::Result<()> {
         let settings: Map<_, _> = settings(&config.document)
             .map(|(name, value, origin)| (name, json!({"value": value, "origin": origin})))
             .collect();
-        let mut all = json!({"data_dir": config.data_dir, "settings": settings, "a2a": assistant});
-        for (group, rows) in groups {
-            let with_origin = |mut row: Row| {
-                row.json["origin"] = row.origin.into();
-                row.json
-            };
-            all[group] = rows.into_iter().map(with_origin).collect();
-        }
-        return output::say(&all.to_string());
+        let all = [("data_dir", json!(config.data_dir)), ("settings", json!(settings)), ("a2a", json!(assistant))];
+        let groups = groups.iter().map(|(group, rows)| (*group, json!(rows)));
+        let all: Map<_, _> = all.into_iter().chain(groups).map(|(name, value)| (name.to_owned(), value)).collect();
+        return output::say(&json!(all).to_string());
     }
     let mut rows = vec![vec!["data_dir".to_owned(), config.data_dir.display().to_string(), String::new()]];
     rows.extend(settings(&config.document).map(|(name, value, origin)| {

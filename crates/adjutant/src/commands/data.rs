@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reqwest::Method;
+use api::data::Imported;
 
 use super::backup::save;
 use crate::cli::Global;
@@ -16,22 +16,18 @@ pub(crate) async fn export(client: &Client, file: Option<PathBuf>) -> anyhow::Re
 pub(crate) async fn import(global: &Global, file: &Path) -> anyhow::Result<()> {
     let document = open(if file == Path::new("-") { Path::new("/dev/stdin") } else { file }).await?;
     let answer = Client::connect(global).await?.upload("/api/data", document).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let imported = answer.json()?;
-    for things in ["tasks", "conversations"] {
-        let added = &imported[things]["added"];
-        let skipped = &imported[things]["skipped"];
-        output::note(&format!("{things}: {added} added, {skipped} already there"));
-    }
-    Ok(())
+    answer.show(|imported: Imported| {
+        for (name, count) in [("tasks", imported.tasks), ("conversations", imported.conversations)] {
+            output::note(&format!("{name}: {} added, {} already there", count.added, count.skipped));
+        }
+        Ok(())
+    })
 }
 
 pub(crate) async fn erase(global: &Global) -> anyhow::Result<()> {
     let question = "Delete all your tasks and conversations? This cannot be undone.";
     output::confirm(question, global.yes)?;
-    Client::connect(global).await?.send(Method::DELETE, "/api/data", None).await?;
+    Client::connect(global).await?.delete("/api/data").await?;
     output::note("everything is deleted");
     Ok(())
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use api::health::{Health, HealthOfChannel, HealthStatus};
 use futures::future::join_all;
 use model::Clock;
 use model::agent::Agent;
 use model::breaker::Breakers;
 use reqwest::redirect::Policy;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Store;
 use store::lock::Lock;
@@ -15,6 +17,7 @@ use tools::foreign::{Phase, Servers, Settings};
 
 use super::agents::check;
 use super::agents::presets;
+use super::listing::or_empty;
 use crate::cli::Global;
 use crate::client::http;
 use crate::config::form::WebOrigin;
@@ -148,30 +151,32 @@ async fn health(url: &str) -> Vec<Finding> {
         let client = http(url).timeout(PATIENCE).build()?;
         client.get(format!("{}/health", url.trim_end_matches('/'))).send().await?.json::<Value>().await
     };
-    match ask.await {
-        Ok(health) if health["status"] == "ok" => {
-            let database = health["dependencies"]["database"]["kind"].as_str().unwrap_or_default().to_owned();
-            let mut findings = vec![good("server", format!("running at {url}, {database} answers"))];
-            let channels = health["dependencies"]["channels"].as_array().into_iter().flatten();
-            findings.extend(channels.filter(|channel| channel["status"] != "ok").map(|channel| {
-                let text = |field: &str| channel[field].as_str().unwrap_or_default().to_owned();
-                let name = text("name");
-                let until = text("disabled_until");
-                let error = text("last_error");
-                bad("channel", format!("{name} is disabled until {until}, too much was given up: {error}"))
-            }));
-            findings
+    let body = match ask.await {
+        Ok(body) => body,
+        Err(error) => {
+            return vec![bad("server", format!("holds the data directory but does not answer at {url}: {error}"))];
         }
-        Ok(health) => vec![bad("server", format!("running at {url}, but not well: {health}"))],
-        Err(error) => vec![bad("server", format!("holds the data directory but does not answer at {url}: {error}"))],
-    }
+    };
+    // Another program may answer there.
+    let health = Health::deserialize(&body).ok().filter(|health| health.status == HealthStatus::Ok);
+    let Some(Health { dependencies, .. }) = health else {
+        return vec![bad("server", format!("running at {url}, but not well: {body}"))];
+    };
+    let mut findings = vec![good("server", format!("running at {url}, {} answers", dependencies.database.kind))];
+    let disabled = dependencies.channels.into_iter().filter(|channel| channel.status != HealthStatus::Ok);
+    findings.extend(disabled.map(|HealthOfChannel { name, disabled_until, last_error, .. }| {
+        let until = or_empty(disabled_until);
+        let error = last_error.unwrap_or_default();
+        bad("channel", format!("{name} is disabled until {until}, too much was given up: {error}"))
+    }));
+    findings
 }
 
 async fn keys(url: &str) -> Finding {
     let ask =
         async { http(url).timeout(PATIENCE).build()?.get(url).send().await?.error_for_status()?.json::<Value>().await };
     match ask.await {
-        Ok(set) if set["keys"].is_array() => good("token keys", format!("{url} publishes keys")),
+        Ok(set) if set.get("keys").is_some_and(Value::is_array) => good("token keys", format!("{url} publishes keys")),
         Ok(_) => bad("token keys", format!("{url} does not publish keys")),
         Err(error) => bad("token keys", format!("{url} cannot be read: {error}")),
     }

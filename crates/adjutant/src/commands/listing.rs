@@ -1,124 +1,206 @@
-//! What listings have in common: pages, references to one of many, ids and times for people.
+//! Listings: their pages, the item that a name means, ids and times for people.
 
+use api::agents::{Agent, Agents};
+use api::executions::{Execution, ListExecutions};
+use api::{List, MAX_LIMIT, Page};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::Value;
+use model::agent::Agent as Configured;
+use uuid::Uuid;
 
-use crate::client::Client;
+use crate::client::{Answer, Client, with_query};
 use crate::exit::{Code, Exit};
+use crate::output;
 
-const PAGE: usize = 200;
+/// An item of a listing.
+pub(crate) type Item<L> = <<L as List>::Page as Page>::Item;
 
-/// Every page, up to `limit` things.
-pub(crate) async fn all(
-    client: &Client,
-    path: &str,
-    things: &str,
-    query: &str,
-    limit: usize,
-) -> anyhow::Result<Vec<Value>> {
+/// Requests one page: the one with the list's own limit and cursor.
+pub(crate) async fn page<L: List>(client: &Client, path: &str, list: &L) -> anyhow::Result<Answer> {
+    client.get(&with_query(path, list)?).await
+}
+
+/// Returns the items of all pages, up to `limit` items.
+pub(crate) async fn all<L: List>(client: &Client, path: &str, list: L, limit: usize) -> anyhow::Result<Vec<Item<L>>> {
     let mut found = Vec::new();
-    let mut cursor = String::new();
+    let mut cursor = None;
     while found.len() < limit {
-        let page = PAGE.min(limit - found.len());
-        let answer = client.get(&format!("{path}?{query}&limit={page}{cursor}")).await?.json()?;
-        found.extend(answer[things].as_array().cloned().unwrap_or_default());
-        match answer["next_cursor"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
+        let most = saturating(limit - found.len()).min(MAX_LIMIT);
+        let answer = page(client, path, &list.clone().at(Some(most), cursor)).await?;
+        let (items, next) = answer.read::<L::Page>()?.into_parts();
+        found.extend(items);
+        cursor = next;
+        if cursor.is_none() {
+            break;
         }
     }
     Ok(found)
 }
 
-/// Whether a thing fits what somebody wrote.
-pub(crate) type Reading<'a> = &'a dyn Fn(&Value) -> bool;
+/// Returns the items to show in a table, up to the list's own limit or else `limit`. Returns none with `--json` and with
+/// `quiet`, which print the page or the ids, and if there are no items, which is reported by `empty`.
+pub(crate) async fn to_show<L: List>(
+    client: &Client,
+    path: &str,
+    list: L,
+    limit: usize,
+    quiet: bool,
+    empty: &str,
+) -> anyhow::Result<Option<Vec<Item<L>>>>
+where
+    Item<L>: Named,
+{
+    if client.json {
+        page(client, path, &list).await?.print()?;
+        return Ok(None);
+    }
+    let limit = list.limit().map_or(limit, |limit| usize::try_from(limit).unwrap_or_default());
+    let found = all(client, path, list, limit).await?;
+    if quiet {
+        found.iter().try_for_each(|item| output::say(&item.id()))?;
+        return Ok(None);
+    }
+    if found.is_empty() {
+        output::note(empty);
+        return Ok(None);
+    }
+    Ok(Some(found))
+}
 
-/// The one thing that somebody means. The first reading that fits any thing decides; `title` tells them apart.
-pub(crate) fn one(
-    what: &str,
-    name: &str,
-    found: &[Value],
-    readings: &[Reading<'_>],
-    title: impl Fn(&Value) -> String,
-) -> anyhow::Result<Value> {
+/// Returns a number of items as the parameter `limit`.
+pub(crate) fn saturating(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// An item that people refer to by an id or a name.
+pub(crate) trait Named {
+    const KIND: &str;
+
+    fn id(&self) -> String;
+
+    /// Returns a text that distinguishes items that the same name fits.
+    fn title(&self) -> String;
+
+    fn has_id(&self, wanted: &str) -> bool {
+        self.id() == wanted
+    }
+
+    /// Returns true if the id begins or ends with `wanted`.
+    fn has_part(&self, wanted: &str) -> bool {
+        !wanted.is_empty() && (self.id().starts_with(wanted) || self.id().ends_with(wanted))
+    }
+
+    fn has_title(&self, wanted: &str) -> bool {
+        self.title().to_lowercase() == wanted
+    }
+}
+
+/// Implements [`Named`] by an id and a title: `named!("task": Task, |task| task.id, task.title)`.
+macro_rules! named {
+    ($kind:literal: $item:ty, |$named:ident| $id:expr, $title:expr) => {
+        impl $crate::commands::listing::Named for $item {
+            const KIND: &str = $kind;
+
+            fn id(&self) -> String {
+                let $named = self;
+                $id.to_string()
+            }
+
+            fn title(&self) -> String {
+                let $named = self;
+                $title.to_string()
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+named!("agent": Agent, |agent| Agent::id(agent), agent.name());
+named!("agent": Configured, |agent| agent.id, agent.name);
+named!("execution": Execution, |run| run.id, format!("{}, {}, {}", run.agent_id, run.state, when(run.created_at)));
+
+/// Compares an item with a name in lower case.
+pub(crate) type Reading<T> = fn(&T, &str) -> bool;
+
+/// Returns the item that `name` means. The first reading that fits any item decides. Fails if it fits several, or if no
+/// reading fits.
+pub(crate) fn one<'a, T: Named>(name: &str, items: &'a [T], readings: &[Reading<T>]) -> anyhow::Result<&'a T> {
+    let wanted = name.trim().to_lowercase();
     for reading in readings {
-        let fitting: Vec<_> = found.iter().filter(|thing| reading(thing)).collect();
+        let fitting: Vec<_> = items.iter().filter(|item| reading(item, &wanted)).collect();
         match fitting.as_slice() {
             [] => {}
-            [thing] => return Ok((*thing).clone()),
+            [item] => return Ok(item),
             several => {
-                let line = |thing: &&&Value| format!("\n  {}  {}", text(thing, "id"), title(thing));
-                let lines: Vec<_> = several.iter().take(20).map(|thing| line(&thing)).collect();
-                let message = format!("'{name}' could be {} {what}s:{}", several.len(), lines.concat());
+                let mut message = format!("'{name}' could be {} {}s:", several.len(), T::KIND);
+                message.extend(several.iter().take(20).map(|item| format!("\n  {}  {}", item.id(), item.title())));
                 return Err(Exit::new(Code::Ambiguous, message).into());
             }
         }
     }
-    Err(Exit::new(Code::NotFound, format!("there is no {what} '{name}'")).into())
+    Err(Exit::new(Code::NotFound, format!("there is no {} '{name}'", T::KIND)).into())
 }
 
-/// The agent that somebody means by its id, its name, or a part of its id.
-pub(crate) async fn agent(client: &Client, name: &str) -> anyhow::Result<Value> {
-    let answer = client.get("/api/agents").await?.json()?;
-    agent_of(answer["agents"].as_array().map(Vec::as_slice).unwrap_or_default(), name)
-}
-
-pub(crate) fn agent_of(agents: &[Value], name: &str) -> anyhow::Result<Value> {
-    let wanted = name.trim().to_lowercase();
-    let id = |agent: &Value| text(agent, "id") == wanted;
-    let named = |agent: &Value| text(agent, "name").to_lowercase() == wanted;
-    let part = |agent: &Value| is_part(text(agent, "id"), &wanted);
-    one("agent", name, agents, &[&id, &named, &part], |agent| text(agent, "name").to_owned())
-}
-
-/// The execution that somebody means by its id or a part of it.
-pub(crate) async fn execution(client: &Client, name: &str) -> anyhow::Result<Value> {
-    let wanted = name.trim().to_lowercase();
-    let found = all(client, "/api/executions", "executions", &query([("ref", wanted.as_str())]), usize::MAX).await?;
-    let id = |execution: &Value| text(execution, "id") == wanted;
-    let part = |execution: &Value| is_part(text(execution, "id"), &wanted);
-    let title = |execution: &Value| {
-        format!("{}, {}, {}", text(execution, "agent_id"), text(execution, "state"), when(&execution["created_at"]))
-    };
-    one("execution", name, &found, &[&id, &part], title)
-}
-
-pub(crate) fn is_part(id: &str, wanted: &str) -> bool {
-    !wanted.is_empty() && (id.starts_with(wanted) || id.ends_with(wanted))
-}
-
-pub(crate) fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let mut query = String::new();
-    for (name, value) in pairs {
-        let value = percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC);
-        query.push_str(&format!("{}{name}={value}", if query.is_empty() { "" } else { "&" }));
+/// Returns the items that the names mean, each of them once.
+pub(crate) async fn each<T: Named>(
+    names: &[String],
+    resolve: impl AsyncFn(&str) -> anyhow::Result<T>,
+) -> anyhow::Result<Vec<T>> {
+    let mut items: Vec<T> = Vec::new();
+    for name in names {
+        let item = resolve(name).await?;
+        if !items.iter().any(|known| known.id() == item.id()) {
+            items.push(item);
+        }
     }
-    query
+    Ok(items)
 }
 
-pub(crate) fn text<'a>(thing: &'a Value, field: &str) -> &'a str {
-    thing[field].as_str().unwrap_or_default()
+pub(crate) async fn agents(client: &Client) -> anyhow::Result<Vec<Agent>> {
+    Ok(client.get("/api/agents").await?.read::<Agents>()?.agents)
 }
 
-/// The end of an id, which differs where ids were made in the same moment.
-pub(crate) fn short(id: &str) -> &str {
-    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+/// Returns the agent with this id, this name, or this part of an id.
+pub(crate) async fn agent(client: &Client, name: &str) -> anyhow::Result<Agent> {
+    agent_of(&agents(client).await?, name).cloned()
 }
 
-/// A time of the server, as clocks here show it.
-pub(crate) fn when(time: &Value) -> String {
-    match timestamp(time) {
-        Some(time) => time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
-        None => String::new(),
+pub(crate) fn agent_of<'a, T: Named>(agents: &'a [T], name: &str) -> anyhow::Result<&'a T> {
+    one(name, agents, &[T::has_id, T::has_title, T::has_part])
+}
+
+/// Returns the id of the agent, if one is named.
+pub(crate) async fn agent_id(client: &Client, name: Option<&str>) -> anyhow::Result<Option<String>> {
+    match name {
+        Some(name) => Ok(Some(agent(client, name).await?.id().to_owned())),
+        None => Ok(None),
     }
 }
 
-pub(crate) fn timestamp(time: &Value) -> Option<Timestamp> {
-    time.as_str()?.parse().ok()
+/// Returns the execution with this id or this part of an id.
+pub(crate) async fn execution(client: &Client, name: &str) -> anyhow::Result<Execution> {
+    let list = ListExecutions { reference: Some(name.trim().to_lowercase()), ..ListExecutions::default() };
+    let found = all(client, "/api/executions", list, usize::MAX).await?;
+    one(name, &found, &[Named::has_id, Named::has_part]).cloned()
 }
 
-/// A length of time, to the figure that matters.
+/// Returns the last 8 characters of an id. Ids that were made in the same moment have the same beginning.
+pub(crate) fn short(id: Uuid) -> String {
+    id.to_string().split_off(28)
+}
+
+/// Returns the text of a value, or an empty one.
+pub(crate) fn or_empty(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Returns a time in the local time zone, or an empty text.
+pub(crate) fn when(time: impl Into<Option<Timestamp>>) -> String {
+    let time = time.into().map(|time| time.to_zoned(TimeZone::system()));
+    or_empty(time.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()))
+}
+
+/// Returns a length of time in its largest units.
 pub(crate) fn lasting(millis: i64) -> String {
     let seconds = millis / 1000;
     match seconds {
@@ -129,29 +211,31 @@ pub(crate) fn lasting(millis: i64) -> String {
     }
 }
 
-/// `NAME=VALUE`, as a flag has it.
+/// Splits the `NAME=VALUE` of a flag. Fails if there is no name.
 pub(crate) fn pair<'a>(flag: &str, given: &'a str) -> anyhow::Result<(&'a str, &'a str)> {
     match given.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name, value)),
-        // What follows may be a secret that was meant to have a name.
+        // The value is not shown: it may be a secret.
         _ => Err(Exit::new(Code::Usage, format!("{flag} must be NAME=VALUE")).into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use api::agents::AgentDraft;
 
     use super::*;
 
     #[test]
     fn the_surest_reading_decides() {
-        let agents = [
-            json!({"id": "code", "name": "Coder"}),
-            json!({"id": "codex", "name": "Codex"}),
-            json!({"id": "my-coder", "name": "Other"}),
-        ];
-        let found = |name: &str| agent_of(&agents, name).map(|agent| text(&agent, "id").to_owned());
+        let agent = |(id, name): (&str, &str)| {
+            let program = Some("/bin/echo".to_owned());
+            let id = Some(id.to_owned());
+            let name = Some(name.to_owned());
+            AgentDraft { id, name, executable_path: program, ..AgentDraft::default() }.check().unwrap()
+        };
+        let agents = [("code", "Coder"), ("codex", "Codex"), ("my-coder", "Other")].map(agent);
+        let found = |name: &str| agent_of(&agents, name).map(|agent| agent.id.clone());
         assert_eq!(found("code").unwrap(), "code", "a whole id, although another begins with it");
         assert_eq!(found("coder").unwrap(), "code", "a whole name, although an id ends with it");
         assert_eq!(found("MY").unwrap(), "my-coder");

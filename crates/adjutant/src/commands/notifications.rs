@@ -1,84 +1,83 @@
-//! `adjutant notifications`: what the user was told, and with `-f` what is told from now on. Where no server runs, this
-//! process fires reminders and delivers while it follows.
+//! `adjutant notifications`: the notifications of the user, and with `-f` new ones as they arrive. Without a server this
+//! process fires reminders and delivers notifications while it follows.
 
-use reqwest::Method;
-use serde_json::Value;
+use api::notifications::{ListNotifications, Notification, Notifications as Page};
 use tokio_util::sync::CancellationToken;
 
-use super::listing::{self, short, text, when};
+use super::listing::{self, saturating, short, when};
 use super::watch::Following;
 use crate::cli::{Global, Notifications};
 use crate::client::Client;
 use crate::output;
 
-/// Shown unless more are wanted.
+pub(super) const PATH: &str = "/api/notifications";
+/// The number of notifications shown by default.
 const SHOWN: usize = 50;
 
 pub(crate) async fn run(global: &Global, wanted: &Notifications) -> anyhow::Result<()> {
-    let client = Client::connect(global).await?;
+    let client = &Client::connect(global).await?;
     if wanted.follow {
-        return follow(&client, global, wanted).await;
+        return follow(client, wanted).await;
     }
-    let unread = if wanted.unread { "unread=true" } else { "" };
-    if global.json {
-        let limit = wanted.limit.map(|limit| format!("&limit={limit}")).unwrap_or_default();
-        let cursor = wanted.cursor.as_deref().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
-        let answer = client.get(&format!("/api/notifications?{unread}{limit}{cursor}")).await?;
+    let list = ListNotifications {
+        unread: wanted.unread.then_some(true),
+        limit: wanted.limit.map(saturating),
+        cursor: wanted.cursor.clone(),
+    };
+    if client.json {
+        let answer = listing::page(client, PATH, &list).await?;
         if wanted.mark_read {
-            let shown = answer.json()?;
-            mark(&client, shown["notifications"].as_array().map(Vec::as_slice).unwrap_or_default()).await?;
+            mark(client, &answer.read::<Page>()?.notifications).await?;
         }
-        return output::say(&answer.text());
+        return answer.print();
     }
-    let limit = wanted.limit.unwrap_or(SHOWN);
-    let found = listing::all(&client, "/api/notifications", "notifications", unread, limit).await?;
+    let found = listing::all(client, PATH, list, wanted.limit.unwrap_or(SHOWN)).await?;
     if wanted.quiet {
-        found.iter().try_for_each(|notification| output::say(text(notification, "id")))?;
+        found.iter().try_for_each(|notification| output::say(&notification.id.to_string()))?;
     } else if found.is_empty() {
         output::note("no notifications");
     } else {
         let rows: Vec<_> = found.iter().map(row).collect();
         output::table(&["ID", "", "WHEN", "KIND", "TITLE"], &rows)?;
     }
-    if wanted.mark_read { mark(&client, &found).await } else { Ok(()) }
+    if wanted.mark_read { mark(client, &found).await } else { Ok(()) }
 }
 
-fn row(notification: &Value) -> Vec<String> {
+fn row(notification: &Notification) -> Vec<String> {
     vec![
-        short(text(notification, "id")).to_owned(),
-        if notification["read_at"].is_null() { "●" } else { "" }.to_owned(),
-        when(&notification["created_at"]),
-        text(notification, "kind").to_owned(),
-        text(notification, "title").to_owned(),
+        short(notification.id),
+        if notification.read_at.is_none() { "●" } else { "" }.to_owned(),
+        when(notification.created_at),
+        notification.kind.to_string(),
+        notification.title.clone(),
     ]
 }
 
-async fn mark(client: &Client, notifications: &[Value]) -> anyhow::Result<()> {
-    for notification in notifications.iter().filter(|notification| notification["read_at"].is_null()) {
-        let path = format!("/api/notifications/{}/read", text(notification, "id"));
-        client.send(Method::POST, &path, None).await?;
+async fn mark(client: &Client, notifications: &[Notification]) -> anyhow::Result<()> {
+    for notification in notifications.iter().filter(|notification| notification.read_at.is_none()) {
+        client.post_empty(&format!("{PATH}/{}/read", notification.id)).await?;
     }
     Ok(())
 }
 
-async fn follow(client: &Client, global: &Global, wanted: &Notifications) -> anyhow::Result<()> {
+async fn follow(client: &Client, wanted: &Notifications) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     let _stop = shutdown.clone().drop_guard();
     if let Some(notifier) = client.notifier().cloned() {
         output::note("no server runs: reminders are fired here, as long as this goes on");
         tokio::spawn(async move { notifier.run(&shutdown).await });
     }
-    let mut following = Following::at(client, "/api/notifications/stream".to_owned());
+    let mut following = Following::at(client, format!("{PATH}/stream"));
     loop {
         let event = following.next().await?;
         if event.name != "notification" {
             continue;
         }
-        let notification: Value = serde_json::from_str(&event.data)?;
-        if global.json {
+        let notification: Notification = event.read()?;
+        if client.json {
             output::say(&event.data)?;
         } else if wanted.quiet {
-            output::say(text(&notification, "id"))?;
+            output::say(&notification.id.to_string())?;
         } else {
             output::say(&line(&notification))?;
         }
@@ -88,10 +87,10 @@ async fn follow(client: &Client, global: &Global, wanted: &Notifications) -> any
     }
 }
 
-/// A notification for people, its text below its title.
-pub(super) fn line(notification: &Value) -> String {
-    let mut lines = format!("{}  {}", when(&notification["created_at"]), text(notification, "title"));
-    for line in text(notification, "text").lines() {
+/// Returns a notification for people, with its text below its title.
+pub(super) fn line(notification: &Notification) -> String {
+    let mut lines = format!("{}  {}", when(notification.created_at), notification.title);
+    for line in notification.text.lines() {
         lines.push_str(&format!("\n    {line}"));
     }
     lines

@@ -1,21 +1,25 @@
 //! `adjutant schedules`: list, add, edit, pause, resume, run, next, explain, history, rm.
 
-use reqwest::Method;
-use serde_json::{Map, Value, json};
+use api::schedules::{
+    Decision, ExplainAt, Explanation, ListDecisions, ListSchedules, NextTimes, Schedule, ScheduleDraft, SchedulePatch,
+    SchedulePause, Times,
+};
+use model::schedule::INPUT;
+use serde_json::{Map, Value};
 
-use super::listing::{self, pair, query, short, text, when};
-use super::run::{alone, finish, parameter};
-use super::watch::{Show, Watch};
+use super::listing::{self, Named, named, or_empty, saturating, short, when};
+use super::run::{alone, detach, parameters, watch};
 use crate::cli::{Global, Schedules, Timing};
-use crate::client::Client;
+use crate::client::{Client, with_query};
 use crate::exit::{Code, Exit};
 use crate::{output, wire};
 
-/// Shown where nobody says how many.
+const PATH: &str = "/api/schedules";
+/// The number of decisions shown by default.
 const SHOWN: usize = 50;
 
 pub(crate) fn run(global: &Global, command: Schedules) -> anyhow::Result<()> {
-    // Whoever waits for a run cancels it by Ctrl-C; all others just end.
+    // Ctrl-C cancels a run that is waited for, and ends every other command.
     let watches = matches!(command, Schedules::Run { detach: false, .. });
     let runtime = if watches { wire::own_runtime()? } else { wire::small_runtime()? };
     let ran = runtime.block_on(carry_out(global, command));
@@ -24,228 +28,185 @@ pub(crate) fn run(global: &Global, command: Schedules) -> anyhow::Result<()> {
 }
 
 async fn carry_out(global: &Global, command: Schedules) -> anyhow::Result<()> {
-    let client = Client::connect(global).await?;
+    let client = &Client::connect(global).await?;
     match command {
-        Schedules::List { agent, paused, quiet } => list(&client, global, agent, paused, quiet).await,
-        Schedules::Add { agent, input, name, timing } => add(&client, global, &agent, input, name, &timing).await,
-        Schedules::Edit { schedule, name, agent, input, timing, clear } => {
-            let mut fields = fields(&timing);
-            fields.extend(name.map(|name| ("name".to_owned(), name.into())));
-            if let Some(agent) = agent {
-                fields.insert("agent_id".to_owned(), listing::agent(&client, &agent).await?["id"].clone());
-            }
-            fields.extend(clear.iter().map(|field| (field_of(field).to_owned(), Value::Null)));
-            edit(&client, global, &schedule, fields, input, &timing.param).await
+        Schedules::List { agent, paused, quiet } => {
+            let agent_id = listing::agent_id(client, agent.as_deref()).await?;
+            let enabled = paused.then_some(false);
+            list(client, ListSchedules { agent_id, enabled, ..ListSchedules::default() }, quiet).await
+        }
+        Schedules::Add { agent, input, name, timing } => add(client, &agent, input, name, *timing).await,
+        Schedules::Edit { schedule, name, agent, input, mut timing, clear } => {
+            let given = std::mem::take(&mut timing.param);
+            let agent_id = listing::agent_id(client, agent.as_deref()).await?;
+            let patch = SchedulePatch { name, agent_id, ..patch(*timing, &clear) };
+            edit(client, &schedule, patch, input, &given).await
         }
         Schedules::Pause { schedule, reason } => {
-            let body = reason.map(|reason| json!({"reason": reason}));
-            change(&client, global, &schedule, "pause", body).await
+            let path = path(&resolve(client, &schedule).await?, "/pause");
+            let answer = client.post(&path, &SchedulePause { reason }).await?;
+            answer.show(|Schedule { settings, paused_reason, .. }| {
+                output::say(&format!("Paused '{}': {}", settings.name, or_empty(paused_reason)))
+            })
         }
-        Schedules::Resume { schedule } => change(&client, global, &schedule, "resume", None).await,
-        Schedules::Run { schedule, detach } => run_now(&client, global, &schedule, detach).await,
-        Schedules::Next { schedule, count } => next(&client, global, &schedule, count).await,
-        Schedules::Explain { schedule, at } => explain(&client, global, &schedule, at.as_deref()).await,
-        Schedules::History { schedule, limit } => history(&client, global, &schedule, limit).await,
-        Schedules::Rm { schedules } => remove(&client, global, &schedules).await,
+        Schedules::Resume { schedule } => {
+            let path = path(&resolve(client, &schedule).await?, "/resume");
+            client.post_empty(&path).await?.show(|schedule| report("Resumed", &schedule))
+        }
+        Schedules::Run { schedule, detach } => run_now(client, &schedule, detach).await,
+        Schedules::Next { schedule, count } => next(client, &schedule, count).await,
+        Schedules::Explain { schedule, at } => {
+            let path = path(&resolve(client, &schedule).await?, "/explain");
+            let answer = client.get(&with_query(&path, &ExplainAt { at })?).await?;
+            answer.show(|explanation: Explanation| output::say(&explanation.text))
+        }
+        Schedules::History { schedule, limit } => history(client, &schedule, limit).await,
+        Schedules::Rm { schedules } => remove(client, &schedules, global.yes).await,
     }
 }
 
-async fn list(
-    client: &Client,
-    global: &Global,
-    agent: Option<String>,
-    paused: bool,
-    quiet: bool,
-) -> anyhow::Result<()> {
-    let agent = match agent {
-        Some(name) => Some(text(&listing::agent(client, &name).await?, "id").to_owned()),
-        None => None,
-    };
-    let filters = [("agent_id", agent.as_deref()), ("enabled", paused.then_some("false"))];
-    let query = query(filters.iter().filter_map(|(name, value)| Some((*name, (*value)?))));
-    if global.json {
-        return output::say(&client.get(&format!("/api/schedules?{query}")).await?.text());
-    }
-    let schedules = listing::all(client, "/api/schedules", "schedules", &query, usize::MAX).await?;
-    if quiet {
-        return schedules.iter().try_for_each(|schedule| output::say(text(schedule, "id")));
-    }
-    if schedules.is_empty() {
-        output::note("no schedules; `adjutant schedules add AGENT INPUT --cron \"0 17 * * FRI\"` makes one");
-        return Ok(());
-    }
+async fn list(client: &Client, list: ListSchedules, quiet: bool) -> anyhow::Result<()> {
+    let empty = "no schedules; `adjutant schedules add AGENT INPUT --cron \"0 17 * * FRI\"` makes one";
+    let schedules = listing::to_show(client, PATH, list, usize::MAX, quiet, empty).await?;
+    let Some(schedules) = schedules else { return Ok(()) };
     let rows: Vec<_> = schedules.iter().map(row).collect();
     output::table(&["ID", "NAME", "AGENT", "WHEN", "STATE", "LAST", "NEXT"], &rows)
 }
 
-fn row(schedule: &Value) -> Vec<String> {
-    let last = match (when(&schedule["last_execution"]), text(schedule, "last_status")) {
-        (last, status) if last.is_empty() || status.is_empty() => last,
-        (last, status) => format!("{last} {status}"),
+fn row(schedule: &Schedule) -> Vec<String> {
+    let last = match (schedule.last_execution, schedule.last_status) {
+        (Some(last), Some(status)) => format!("{} {status}", when(last)),
+        (last, _) => when(last),
     };
     vec![
-        short(text(schedule, "id")).to_owned(),
-        text(schedule, "name").to_owned(),
-        text(schedule, "agent_id").to_owned(),
+        short(schedule.id),
+        schedule.settings.name.clone(),
+        schedule.settings.agent_id.clone(),
         timing(schedule),
-        text(schedule, "state").to_owned(),
+        schedule.state.to_string(),
         last,
-        when(&schedule["next_execution"]),
+        when(schedule.next_execution),
     ]
 }
 
-/// When it runs, as it was written.
-fn timing(schedule: &Value) -> String {
-    match (schedule["cron_expression"].as_str(), schedule["every"].as_str()) {
-        (Some(cron), _) => format!("{cron} ({})", text(schedule, "time_zone")),
+/// Returns when it runs, as it was written.
+fn timing(schedule: &Schedule) -> String {
+    let settings = &schedule.settings;
+    match (&settings.cron_expression, settings.every) {
+        (Some(cron), _) => format!("{cron} ({})", settings.time_zone),
         (None, Some(every)) => format!("every {every}"),
-        (None, None) => format!("once, {}", when(&schedule["at"])),
+        (None, None) => format!("once, {}", when(settings.at)),
     }
 }
 
 async fn add(
     client: &Client,
-    global: &Global,
     agent: &str,
     input: Option<String>,
     name: Option<String>,
-    timing: &Timing,
+    timing: Timing,
 ) -> anyhow::Result<()> {
     if timing.cron.is_none() && timing.every.is_none() && timing.at.is_none() {
         return Err(Exit::new(Code::Usage, "say when: --cron EXPRESSION, --every LENGTH or --at TIME").into());
     }
-    let agent = text(&listing::agent(client, agent).await?, "id").to_owned();
-    let mut fields = fields(timing);
+    let agent = listing::agent(client, agent).await?.id().to_owned();
     let name = match name {
         Some(name) => name,
         None => free_name(client, &agent).await?,
     };
-    fields.insert("name".to_owned(), name.into());
-    fields.insert("agent_id".to_owned(), agent.into());
-    fields.insert("input_parameters".to_owned(), parameters(Map::new(), input, &timing.param)?);
-    let answer = client.post("/api/schedules", &Value::Object(fields)).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let schedule = answer.json()?;
-    output::say(&format!("Added '{}'{}", text(&schedule, "name"), upcoming(&schedule)))?;
-    if client.supervisor().is_some() {
-        output::note("no server runs; schedules are acted upon while one does: `adjutant serve`");
-    }
-    Ok(())
+    let draft = ScheduleDraft {
+        name: Some(name),
+        agent_id: Some(agent),
+        cron_expression: timing.cron,
+        every: timing.every,
+        at: timing.at,
+        time_zone: timing.time_zone,
+        input_parameters: Some(parameters(with_input(Map::new(), input), &timing.param)?),
+        overlap: timing.overlap,
+        missed: timing.missed,
+        missed_window: timing.missed_window,
+        jitter: timing.jitter,
+        start_at: timing.start,
+        end_at: timing.end,
+        pause_after_failures: timing.pause_after,
+        enabled: None,
+    };
+    client.post(PATH, &draft).await?.show(|schedule| {
+        report("Added", &schedule)?;
+        if client.supervisor().is_some() {
+            output::note("no server runs; schedules are acted upon while one does: `adjutant serve`");
+        }
+        Ok(())
+    })
 }
 
-/// The agent's id, with a number where that is taken.
+/// Returns the agent's id, with a number if a schedule has that name.
 async fn free_name(client: &Client, agent: &str) -> anyhow::Result<String> {
-    let known = listing::all(client, "/api/schedules", "schedules", "", usize::MAX).await?;
-    let is_free = |name: &String| !known.iter().any(|schedule| text(schedule, "name").eq_ignore_ascii_case(name));
+    let known = listing::all(client, PATH, ListSchedules::default(), usize::MAX).await?;
+    let is_free = |name: &String| !known.iter().any(|schedule| schedule.settings.name.eq_ignore_ascii_case(name));
     let numbered = (2..).map(|n| format!("{agent}-{n}"));
     Ok(std::iter::once(agent.to_owned()).chain(numbered).find(is_free).unwrap_or_default())
 }
 
-fn upcoming(schedule: &Value) -> String {
-    match when(&schedule["next_execution"]) {
-        next if next.is_empty() => String::new(),
-        next => format!(", next at {next}"),
-    }
+/// Prints the change to a schedule and its next time.
+fn report(verb: &str, schedule: &Schedule) -> anyhow::Result<()> {
+    let next = or_empty(schedule.next_execution.map(|next| format!(", next at {}", when(next))));
+    output::say(&format!("{verb} '{}'{next}", schedule.settings.name))
 }
 
 async fn edit(
     client: &Client,
-    global: &Global,
     name: &str,
-    mut fields: Map<String, Value>,
+    mut patch: SchedulePatch,
     input: Option<String>,
     given: &[String],
 ) -> anyhow::Result<()> {
     let schedule = resolve(client, name).await?;
     if input.is_some() || !given.is_empty() {
-        let known = schedule["input_parameters"].as_object().cloned().unwrap_or_default();
-        fields.insert("input_parameters".to_owned(), parameters(known, input, given)?);
+        let known = schedule.settings.input_parameters.clone();
+        patch.input_parameters = Some(parameters(with_input(known, input), given)?);
     }
-    if fields.is_empty() {
+    if patch == SchedulePatch::default() {
         return Err(Exit::new(Code::Usage, "nothing to change: give --cron, --input, … or --clear").into());
     }
-    let path = format!("/api/schedules/{}", text(&schedule, "id"));
-    let answer = client.send(Method::PATCH, &path, Some(&Value::Object(fields))).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let schedule = answer.json()?;
-    output::say(&format!("Updated '{}'{}", text(&schedule, "name"), upcoming(&schedule)))
+    client.patch(&path(&schedule, ""), &patch).await?.show(|schedule| report("Updated", &schedule))
 }
 
-async fn change(client: &Client, global: &Global, name: &str, verb: &str, body: Option<Value>) -> anyhow::Result<()> {
-    let schedule = resolve(client, name).await?;
-    let path = format!("/api/schedules/{}/{verb}", text(&schedule, "id"));
-    let answer = client.send(Method::POST, &path, body.as_ref()).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let schedule = answer.json()?;
-    match verb {
-        "pause" => output::say(&format!("Paused '{}': {}", text(&schedule, "name"), text(&schedule, "paused_reason"))),
-        _ => output::say(&format!("Resumed '{}'{}", text(&schedule, "name"), upcoming(&schedule))),
-    }
-}
-
-async fn run_now(client: &Client, global: &Global, name: &str, detach: bool) -> anyhow::Result<()> {
-    if detach && client.supervisor().is_some() {
+async fn run_now(client: &Client, name: &str, detached: bool) -> anyhow::Result<()> {
+    if detached && client.supervisor().is_some() {
         return Err(alone("--detach"));
     }
     let schedule = resolve(client, name).await?;
-    let path = format!("/api/schedules/{}/run", text(&schedule, "id"));
-    if detach {
-        let answer = client.send(Method::POST, &path, None).await?;
-        return if global.json { output::say(&answer.text()) } else { output::say(text(&answer.json()?, "id")) };
+    let path = path(&schedule, "/run");
+    let request = client.post_empty(&path);
+    if detached {
+        return detach(request).await;
     }
-    let agent = listing::agent(client, text(&schedule, "agent_id")).await?;
-    let mut watch = Watch::begin(client, text(&agent, "id")).await?;
-    let ended = async {
-        let execution = client.send(Method::POST, &path, None).await?.json()?;
-        let show = if global.json { Show::Nothing } else { Show::answer_of(&agent) };
-        finish(&mut watch, client, global, text(&execution, "id"), show).await
-    };
-    let ended = ended.await;
-    watch.end().await;
-    ended
+    let agent = listing::agent(client, &schedule.settings.agent_id).await?;
+    watch(client, &agent, request).await
 }
 
-async fn next(client: &Client, global: &Global, name: &str, count: usize) -> anyhow::Result<()> {
+async fn next(client: &Client, name: &str, count: usize) -> anyhow::Result<()> {
     let schedule = resolve(client, name).await?;
-    let answer = client.get(&format!("/api/schedules/{}/next?limit={count}", text(&schedule, "id"))).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    if schedule["enabled"] == false {
-        output::note(&format!("it is paused: {}", text(&schedule, "paused_reason")));
-    }
-    let answer = answer.json()?;
-    let times = answer["times"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if times.is_empty() {
-        output::note("it has no more times");
-    }
-    times.iter().try_for_each(|time| output::say(&when(time)))
+    let wanted = NextTimes { limit: Some(saturating(count)) };
+    client.get(&with_query(&path(&schedule, "/next"), &wanted)?).await?.show(|answer: Times| {
+        if !schedule.enabled {
+            output::note(&format!("it is paused: {}", or_empty(schedule.paused_reason)));
+        }
+        if answer.times.is_empty() {
+            output::note("it has no more times");
+        }
+        answer.times.iter().try_for_each(|time| output::say(&when(*time)))
+    })
 }
 
-async fn explain(client: &Client, global: &Global, name: &str, at: Option<&str>) -> anyhow::Result<()> {
-    let schedule = resolve(client, name).await?;
-    let query = query(at.map(|at| ("at", at)));
-    let answer = client.get(&format!("/api/schedules/{}/explain?{query}", text(&schedule, "id"))).await?;
-    if global.json {
-        return output::say(&answer.text());
+async fn history(client: &Client, name: &str, limit: Option<usize>) -> anyhow::Result<()> {
+    let path = path(&resolve(client, name).await?, "/history");
+    let list = ListDecisions { limit: limit.map(saturating), cursor: None };
+    if client.json {
+        return listing::page(client, &path, &list).await?.print();
     }
-    output::say(text(&answer.json()?, "text"))
-}
-
-async fn history(client: &Client, global: &Global, name: &str, limit: Option<usize>) -> anyhow::Result<()> {
-    let schedule = resolve(client, name).await?;
-    let path = format!("/api/schedules/{}/history", text(&schedule, "id"));
-    if global.json {
-        let limit = limit.map(|limit| format!("?limit={limit}")).unwrap_or_default();
-        return output::say(&client.get(&format!("{path}{limit}")).await?.text());
-    }
-    let decisions = listing::all(client, &path, "decisions", "", limit.unwrap_or(SHOWN)).await?;
+    let decisions = listing::all(client, &path, list, limit.unwrap_or(SHOWN)).await?;
     if decisions.is_empty() {
         output::note("none of its times has come");
         return Ok(());
@@ -254,89 +215,75 @@ async fn history(client: &Client, global: &Global, name: &str, limit: Option<usi
     output::table(&["DUE", "DECISION", "AT", "EXECUTION", "REASON"], &rows)
 }
 
-fn decided(decision: &Value) -> Vec<String> {
-    let due = match when(&decision["until"]) {
-        until if until.is_empty() => when(&decision["due_at"]),
-        until => format!("{} to {until}", when(&decision["due_at"])),
-    };
+fn decided(decision: &Decision) -> Vec<String> {
+    let until = or_empty(decision.until.map(|until| format!(" to {}", when(until))));
     vec![
-        due,
-        text(decision, "kind").to_owned(),
-        when(&decision["decided_at"]),
-        short(text(decision, "execution_id")).to_owned(),
-        text(decision, "reason").to_owned(),
+        format!("{}{until}", when(decision.due_at)),
+        decision.kind.to_string(),
+        when(decision.decided_at),
+        or_empty(decision.execution_id.map(short)),
+        decision.reason.clone().unwrap_or_default(),
     ]
 }
 
-async fn remove(client: &Client, global: &Global, names: &[String]) -> anyhow::Result<()> {
-    let mut schedules: Vec<Value> = Vec::new();
-    for name in names {
-        let schedule = resolve(client, name).await?;
-        if !schedules.iter().any(|known| known["id"] == schedule["id"]) {
-            schedules.push(schedule);
+async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
+    let schedules = listing::each(names, async |name| resolve(client, name).await).await?;
+    let titles: Vec<_> = schedules.iter().map(|schedule| format!("'{}'", schedule.settings.name)).collect();
+    let titles = titles.join(", ");
+    output::confirm(&format!("Remove {titles}, with the history?"), yes)?;
+    for schedule in &schedules {
+        client.delete(&path(schedule, "")).await?;
+    }
+    if client.json { Ok(()) } else { output::say(&format!("Removed {titles}")) }
+}
+
+named!("schedule": Schedule, |it| it.id, format!("{}, {}", it.settings.name, timing(it)));
+
+/// Returns the schedule with this id, this name, or this part of an id.
+async fn resolve(client: &Client, name: &str) -> anyhow::Result<Schedule> {
+    let list = ListSchedules { reference: Some(name.trim().to_lowercase()), ..ListSchedules::default() };
+    let found = listing::all(client, PATH, list, usize::MAX).await?;
+    let is_named = |schedule: &Schedule, wanted: &str| schedule.settings.name.to_lowercase() == wanted;
+    listing::one(name, &found, &[Named::has_id, is_named, Named::has_part]).cloned()
+}
+
+/// Returns the path of a schedule, or of something below it.
+fn path(schedule: &Schedule, below: &str) -> String {
+    format!("{PATH}/{}{below}", schedule.id)
+}
+
+/// Returns the changes that the flags ask for.
+fn patch(timing: Timing, clear: &[String]) -> SchedulePatch {
+    let mut patch = SchedulePatch {
+        cron_expression: timing.cron.map(Some),
+        every: timing.every.map(Some),
+        at: timing.at.map(Some),
+        time_zone: timing.time_zone,
+        overlap: timing.overlap.map(Some),
+        missed: timing.missed.map(Some),
+        missed_window: timing.missed_window.map(Some),
+        jitter: timing.jitter.map(Some),
+        start_at: timing.start.map(Some),
+        end_at: timing.end.map(Some),
+        pause_after_failures: timing.pause_after.map(Some),
+        ..SchedulePatch::default()
+    };
+    for field in clear {
+        match field.as_str() {
+            "overlap" => patch.overlap = Some(None),
+            "missed" => patch.missed = Some(None),
+            "missed-window" => patch.missed_window = Some(None),
+            "jitter" => patch.jitter = Some(None),
+            "start" => patch.start_at = Some(None),
+            "end" => patch.end_at = Some(None),
+            _ => patch.pause_after_failures = Some(None),
         }
     }
-    let titles: Vec<_> = schedules.iter().map(|schedule| format!("'{}'", text(schedule, "name"))).collect();
-    let titles = titles.join(", ");
-    output::confirm(&format!("Remove {titles}, with the history?"), global.yes)?;
-    for schedule in &schedules {
-        client.send(Method::DELETE, &format!("/api/schedules/{}", text(schedule, "id")), None).await?;
-    }
-    if global.json { Ok(()) } else { output::say(&format!("Removed {titles}")) }
+    patch
 }
 
-/// The one schedule that a person means by its name or a part of its id.
-async fn resolve(client: &Client, name: &str) -> anyhow::Result<Value> {
-    let wanted = name.trim().to_lowercase();
-    let query = query([("ref", wanted.as_str())]);
-    let found = listing::all(client, "/api/schedules", "schedules", &query, usize::MAX).await?;
-    let id = |schedule: &Value| text(schedule, "id") == wanted;
-    let named = |schedule: &Value| text(schedule, "name").to_lowercase() == wanted;
-    let part = |schedule: &Value| text(schedule, "id").starts_with(&wanted) || text(schedule, "id").ends_with(&wanted);
-    let title = |schedule: &Value| format!("{}, {}", text(schedule, "name"), timing(schedule));
-    listing::one("schedule", name, &found, &[&id, &named, &part], title)
-}
-
-/// What is said of the times and their policies.
-fn fields(timing: &Timing) -> Map<String, Value> {
-    let Timing { cron, every, at, time_zone, overlap, missed, missed_window, jitter, start, end, pause_after, .. } =
-        timing;
-    let texts = [
-        ("cron_expression", cron),
-        ("every", every),
-        ("at", at),
-        ("time_zone", time_zone),
-        ("overlap", overlap),
-        ("missed", missed),
-        ("missed_window", missed_window),
-        ("jitter", jitter),
-        ("start_at", start),
-        ("end_at", end),
-    ];
-    let given = texts.iter().filter_map(|(name, value)| Some(((*name).to_owned(), value.as_deref()?.into())));
-    let mut fields: Map<String, Value> = given.collect();
-    fields.extend(pause_after.map(|count| ("pause_after_failures".to_owned(), count.into())));
-    fields
-}
-
-/// What is known of them, with the input and the parameters of the flags.
-fn parameters(mut known: Map<String, Value>, input: Option<String>, given: &[String]) -> anyhow::Result<Value> {
-    known.extend(input.map(|input| ("input".to_owned(), input.into())));
-    for given in given {
-        let (name, value) = pair("--param", given)?;
-        known.insert(name.to_owned(), parameter(value));
-    }
-    Ok(Value::Object(known))
-}
-
-fn field_of(flag: &str) -> &'static str {
-    match flag {
-        "overlap" => "overlap",
-        "missed" => "missed",
-        "missed-window" => "missed_window",
-        "jitter" => "jitter",
-        "start" => "start_at",
-        "end" => "end_at",
-        _ => "pause_after_failures",
-    }
+/// Returns the parameters with this input, if one is given.
+fn with_input(mut parameters: Map<String, Value>, input: Option<String>) -> Map<String, Value> {
+    parameters.extend(input.map(|input| (INPUT.to_owned(), input.into())));
+    parameters
 }

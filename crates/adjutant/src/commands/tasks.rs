@@ -1,223 +1,184 @@
 //! `adjutant tasks`: list, add, done, edit, rm, undo.
 
-use reqwest::Method;
-use serde_json::{Map, Value, json};
+use api::tasks::{
+    ChangeKind, ChangedTask, CompletedTasks, ListTasks, Status, Task, TaskDraft, TaskIds, TaskPatch, Undone,
+};
 
-use super::listing::{self, query, short, text};
+use super::listing::{self, Named, named, or_empty, saturating, short};
 use crate::cli::{Details, Global, Tasks};
 use crate::client::Client;
 use crate::exit::{Code, Exit};
 use crate::output;
 
+const PATH: &str = "/api/tasks";
+
 pub(crate) async fn run(global: &Global, command: Tasks) -> anyhow::Result<()> {
-    let client = Client::connect(global).await?;
+    let client = &Client::connect(global).await?;
     match command {
         Tasks::List { status, priority, due, tag, search, quiet, limit, cursor } => {
-            let filters = [
-                ("status", status),
-                ("priority", priority),
-                ("due", due),
-                ("tag", tag),
-                ("q", search),
-                ("cursor", cursor),
-            ];
-            let query = query(filters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
-            list(&client, global, &query, quiet, limit).await
+            let limit = limit.map(saturating);
+            list(client, ListTasks { status, priority, due, tag, q: search, reference: None, limit, cursor }, quiet)
+                .await
         }
-        Tasks::Add { title, details } => add(&client, global, title, details).await,
-        Tasks::Done { tasks } => done(&client, global, &tasks).await,
+        Tasks::Add { title, details } => add(client, title, details).await,
+        Tasks::Done { tasks } => done(client, &tasks).await,
         Tasks::Edit { task, title, details, status, clear } => {
-            let mut changes = fields(title, details);
-            changes.extend(status.map(|status| ("status".to_owned(), status.into())));
-            for field in clear {
-                let (name, value) = emptied(&field);
-                changes.insert(name.to_owned(), value);
-            }
-            edit(&client, global, &task, changes).await
+            edit(client, &task, patch(title, details, status, &clear)).await
         }
-        Tasks::Rm { tasks } => remove(&client, global, &tasks).await,
-        Tasks::Undo => undo(&client, global).await,
+        Tasks::Rm { tasks } => remove(client, &tasks, global.yes).await,
+        Tasks::Undo => undo(client).await,
     }
 }
 
-async fn list(client: &Client, global: &Global, query: &str, quiet: bool, limit: Option<usize>) -> anyhow::Result<()> {
-    if global.json {
-        let limit = limit.map(|limit| format!("&limit={limit}")).unwrap_or_default();
-        let answer = client.get(&format!("/api/tasks?{query}{limit}")).await?;
-        return output::say(&answer.text());
-    }
-    let tasks = all(client, query, limit.unwrap_or(usize::MAX)).await?;
-    if quiet {
-        return tasks.iter().try_for_each(|task| output::say(text(task, "id")));
-    }
-    if tasks.is_empty() {
-        output::note("no tasks");
-        return Ok(());
-    }
+async fn list(client: &Client, list: ListTasks, quiet: bool) -> anyhow::Result<()> {
+    let tasks = listing::to_show(client, PATH, list, usize::MAX, quiet, "no tasks").await?;
+    let Some(tasks) = tasks else { return Ok(()) };
     let rows: Vec<_> = tasks.iter().map(row).collect();
     output::table(&["ID", "", "TITLE", "DUE", "PRIORITY", "TAGS"], &rows)
 }
 
-/// Every page, up to `limit` tasks.
-async fn all(client: &Client, query: &str, limit: usize) -> anyhow::Result<Vec<Value>> {
-    listing::all(client, "/api/tasks", "tasks", query, limit).await
-}
-
-fn row(task: &Value) -> Vec<String> {
-    let tags: Vec<_> = task["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let done = if text(task, "status") == "completed" { "✓" } else { "☐" };
+fn row(task: &Task) -> Vec<String> {
+    let done = if is_open(task) { "☐" } else { "✓" };
     vec![
-        short(text(task, "id")).to_owned(),
+        short(task.id),
         done.to_owned(),
-        text(task, "title").to_owned(),
-        text(task, "due_date").to_owned(),
-        text(task, "priority").to_owned(),
-        tags.join(", "),
+        task.title.clone(),
+        or_empty(task.due_date),
+        task.priority.as_str().to_owned(),
+        task.tags.join(", "),
     ]
 }
 
-async fn add(client: &Client, global: &Global, title: String, details: Details) -> anyhow::Result<()> {
-    let answer = client.post("/api/tasks", &Value::Object(fields(Some(title), details))).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let task = answer.json()?;
-    let due = task["due_date"].as_str().map(|due| format!(", due {due}")).unwrap_or_default();
-    output::say(&format!("Added '{}'{due}", text(&task, "title")))
+async fn add(client: &Client, title: String, details: Details) -> anyhow::Result<()> {
+    let Details { description, due: due_date, priority, tag, repeat: recurrence } = details;
+    let draft = TaskDraft { title, description, priority, due_date, recurrence, tags: Some(tag) };
+    client.post(PATH, &draft).await?.show(|task: Task| {
+        let due = or_empty(task.due_date.map(|due| format!(", due {due}")));
+        output::say(&format!("Added '{}'{due}", task.title))
+    })
 }
 
-async fn done(client: &Client, global: &Global, names: &[String]) -> anyhow::Result<()> {
+async fn done(client: &Client, names: &[String]) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
-    let answer = match tasks.as_slice() {
-        [task] => client.send(Method::POST, &format!("/api/tasks/{}/complete", text(task, "id")), None).await?,
-        several => client.post("/api/tasks/complete", &ids(several)).await?,
-    };
-    if global.json {
-        return output::say(&answer.text());
+    let completed = format!("Completed {}", titles(&tasks));
+    if let [task] = tasks.as_slice() {
+        let answer = client.post_empty(&format!("{PATH}/{}/complete", task.id)).await?;
+        return answer.show(|task: ChangedTask| {
+            output::say(&completed)?;
+            say_next(&task)
+        });
     }
-    output::say(&format!("Completed {}", titles(&tasks)))?;
-    let answer = answer.json()?;
-    match answer["tasks"].as_array() {
-        Some(several) => several.iter().try_for_each(say_next),
-        None => say_next(&answer),
-    }
+    client.post(&format!("{PATH}/complete"), &ids(&tasks)).await?.show(|answer: CompletedTasks| {
+        output::say(&completed)?;
+        answer.tasks.iter().try_for_each(say_next)
+    })
 }
 
-/// When a recurring task that was completed comes again.
-fn say_next(task: &Value) -> anyhow::Result<()> {
-    match task.get("next_task") {
+/// Prints when a recurring task that was completed is due again.
+fn say_next(changed: &ChangedTask) -> anyhow::Result<()> {
+    match &changed.next_task {
         None => Ok(()),
-        Some(Value::Null) => output::say(&format!("'{}' repeats no more", text(task, "title"))),
-        Some(next) => output::say(&format!("'{}' is due again {}", text(next, "title"), text(next, "due_date"))),
+        Some(None) => output::say(&format!("'{}' repeats no more", changed.task.title)),
+        Some(Some(next)) => output::say(&format!("'{}' is due again {}", next.title, or_empty(next.due_date))),
     }
 }
 
-async fn edit(client: &Client, global: &Global, name: &str, changes: Map<String, Value>) -> anyhow::Result<()> {
-    if changes.is_empty() {
+async fn edit(client: &Client, name: &str, patch: TaskPatch) -> anyhow::Result<()> {
+    if patch == TaskPatch::default() {
         return Err(Exit::new(Code::Usage, "nothing to change: give --title, --due, … or --clear").into());
     }
     let task = resolve(client, name).await?;
-    let path = format!("/api/tasks/{}", text(&task, "id"));
-    let answer = client.send(Method::PATCH, &path, Some(&Value::Object(changes))).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let task = answer.json()?;
-    output::say(&format!("Updated '{}'", text(&task, "title")))?;
-    say_next(&task)
+    client.patch(&format!("{PATH}/{}", task.id), &patch).await?.show(|changed: ChangedTask| {
+        output::say(&format!("Updated '{}'", changed.task.title))?;
+        say_next(&changed)
+    })
 }
 
-async fn remove(client: &Client, global: &Global, names: &[String]) -> anyhow::Result<()> {
+async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
     let tasks = resolve_all(client, names).await?;
-    output::confirm(&format!("Delete {}?", titles(&tasks)), global.yes)?;
+    output::confirm(&format!("Delete {}?", titles(&tasks)), yes)?;
     match tasks.as_slice() {
-        [task] => client.send(Method::DELETE, &format!("/api/tasks/{}", text(task, "id")), None).await?,
-        several => client.post("/api/tasks/delete", &ids(several)).await?,
+        [task] => client.delete(&format!("{PATH}/{}", task.id)).await?,
+        several => client.post(&format!("{PATH}/delete"), &ids(several)).await?,
     };
-    if global.json {
+    if client.json {
         return Ok(());
     }
     output::say(&format!("Deleted {}; `adjutant tasks undo` brings it back", titles(&tasks)))
 }
 
-/// Several tasks in one request are one step to undo.
-fn ids(tasks: &[Value]) -> Value {
-    json!({"ids": tasks.iter().map(|task| &task["id"]).collect::<Vec<_>>()})
+/// Returns the body of a request about several tasks, which is one step to undo.
+fn ids(tasks: &[Task]) -> TaskIds {
+    TaskIds { ids: tasks.iter().map(Named::id).collect() }
 }
 
-fn titles(tasks: &[Value]) -> String {
-    tasks.iter().map(|task| format!("'{}'", text(task, "title"))).collect::<Vec<_>>().join(", ")
+fn titles(tasks: &[Task]) -> String {
+    tasks.iter().map(|task| format!("'{}'", task.title)).collect::<Vec<_>>().join(", ")
 }
 
-async fn undo(client: &Client, global: &Global) -> anyhow::Result<()> {
-    let answer = client.send(Method::POST, "/api/tasks/undo", None).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let undone = answer.json()?;
-    let tasks = undone["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let verb = if tasks.len() == 1 { "is" } else { "are" };
-    let sentence = match undone["undone"].as_str().unwrap_or_default() {
-        "created" => "removed again",
-        "deleted" => "back",
-        "completed" => "open again",
-        "reminded" => "without that reminder",
-        _ => "as before",
+async fn undo(client: &Client) -> anyhow::Result<()> {
+    client.post_empty(&format!("{PATH}/undo")).await?.show(|undone: Undone| {
+        let verb = if undone.tasks.len() == 1 { "is" } else { "are" };
+        let sentence = match undone.undone {
+            ChangeKind::Created => "removed again",
+            ChangeKind::Deleted => "back",
+            ChangeKind::Completed => "open again",
+            ChangeKind::Reminded => "without that reminder",
+            ChangeKind::Updated => "as before",
+        };
+        output::say(&format!("{} {verb} {sentence}", titles(&undone.tasks)))
+    })
+}
+
+named!("task": Task, |task| task.id, task.title);
+
+async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Task>> {
+    listing::each(names, async |name| resolve(client, name).await).await
+}
+
+/// Returns the task with this id, this title, or this part of an id or of a title.
+pub(super) async fn resolve(client: &Client, name: &str) -> anyhow::Result<Task> {
+    let list = ListTasks { reference: Some(name.to_owned()), ..every() };
+    let found = listing::all(client, PATH, list, usize::MAX).await?;
+    // From the surest reading to the vaguest.
+    let readings: [listing::Reading<Task>; 6] = [
+        Named::has_id,
+        |task, title| is_open(task) && task.has_title(title),
+        Named::has_title,
+        Named::has_part,
+        |task, part| is_open(task) && task.title.to_lowercase().contains(part),
+        |task, part| task.title.to_lowercase().contains(part),
+    ];
+    listing::one(name, &found, &readings).cloned()
+}
+
+fn is_open(task: &Task) -> bool {
+    task.status == Status::Pending
+}
+
+/// Selects the tasks of every status.
+pub(super) fn every() -> ListTasks {
+    ListTasks { status: Some("all".to_owned()), ..ListTasks::default() }
+}
+
+fn patch(title: Option<String>, details: Details, status: Option<String>, clear: &[String]) -> TaskPatch {
+    let Details { description, due, priority, tag, repeat } = details;
+    let mut patch = TaskPatch {
+        title,
+        description: description.map(Some),
+        status,
+        priority,
+        due_date: due.map(Some),
+        recurrence: repeat.map(Some),
+        tags: Some(tag).filter(|tags| !tags.is_empty()),
     };
-    output::say(&format!("{} {verb} {sentence}", titles(tasks)))
-}
-
-async fn resolve_all(client: &Client, names: &[String]) -> anyhow::Result<Vec<Value>> {
-    let mut tasks: Vec<Value> = Vec::new();
-    for name in names {
-        let task = resolve(client, name).await?;
-        if !tasks.iter().any(|known| known["id"] == task["id"]) {
-            tasks.push(task);
+    for field in clear {
+        match field.as_str() {
+            "due" => patch.due_date = Some(None),
+            "repeat" => patch.recurrence = Some(None),
+            "tags" => patch.tags = Some(Vec::new()),
+            _ => patch.description = Some(None),
         }
     }
-    Ok(tasks)
-}
-
-/// The one task that a person means by an id, a part of an id, or a title.
-pub(super) async fn resolve(client: &Client, name: &str) -> anyhow::Result<Value> {
-    let found = all(client, &query([("status", "all"), ("ref", name)]), usize::MAX).await?;
-    let wanted = name.trim().to_lowercase();
-    let id = |task: &Value| text(task, "id") == wanted;
-    let part_of_id = |task: &Value| text(task, "id").starts_with(&wanted) || text(task, "id").ends_with(&wanted);
-    let title = |task: &Value| text(task, "title").to_lowercase() == wanted;
-    let open_title = |task: &Value| title(task) && text(task, "status") == "pending";
-    let open_part =
-        |task: &Value| text(task, "title").to_lowercase().contains(&wanted) && text(task, "status") == "pending";
-    let part = |task: &Value| text(task, "title").to_lowercase().contains(&wanted);
-    // From the surest reading to the vaguest.
-    let readings: [listing::Reading<'_>; 6] = [&id, &open_title, &title, &part_of_id, &open_part, &part];
-    listing::one("task", name, &found, &readings, |task| text(task, "title").to_owned())
-}
-
-fn fields(title: Option<String>, details: Details) -> Map<String, Value> {
-    let Details { description, due, priority, tag, repeat } = details;
-    let mut fields = Map::new();
-    let texts = [
-        ("title", title),
-        ("description", description),
-        ("due_date", due),
-        ("priority", priority),
-        ("recurrence", repeat),
-    ];
-    for (name, value) in texts {
-        fields.extend(value.map(|value| (name.to_owned(), value.into())));
-    }
-    if !tag.is_empty() {
-        fields.insert("tags".to_owned(), tag.into());
-    }
-    fields
-}
-
-fn emptied(field: &str) -> (&'static str, Value) {
-    match field {
-        "due" => ("due_date", Value::Null),
-        "repeat" => ("recurrence", Value::Null),
-        "tags" => ("tags", json!([])),
-        _ => ("description", Value::Null),
-    }
+    patch
 }

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use anyhow::Context;
+use api::tokens::Revocation;
 use model::Clock;
 use serde_json::json;
 use server::auth::mint::{Wanted, mint};
@@ -16,15 +17,15 @@ use crate::output;
 pub(crate) async fn run(global: &Global, command: Token) -> anyhow::Result<()> {
     match command {
         Token::Create { user, ttl, scope, time_zone } => create(global, &user, &ttl, scope, time_zone),
-        Token::Revoke { revoke, id, user } => {
-            let body = match revoke {
-                Some(token) if token == "-" => {
-                    let mut token = String::new();
-                    std::io::stdin().read_to_string(&mut token).context("failed to read the token")?;
-                    json!({"token": token.trim()})
-                }
-                Some(token) => json!({"token": token}),
-                None => json!({"id": id, "user_id": user}),
+        Token::Revoke { revoke: mut token, id, user: user_id } => {
+            if token.as_deref() == Some("-") {
+                let mut read = String::new();
+                std::io::stdin().read_to_string(&mut read).context("failed to read the token")?;
+                token = Some(read.trim().to_owned());
+            }
+            let body = match token {
+                Some(_) => Revocation { token, ..Revocation::default() },
+                None => Revocation { token, id, user_id },
             };
             Client::connect(global).await?.post("/api/tokens/revoke", &body).await?;
             output::note("the token is no longer valid");

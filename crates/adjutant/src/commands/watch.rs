@@ -1,24 +1,24 @@
-//! Watching an execution to its end: what it says goes where it belongs, a broken connection is taken up again, Ctrl-C
-//! cancels it. Where no server runs this process runs it, and ends nothing of it half.
+//! Follows an execution to its end: prints its output, reconnects after a broken connection, and cancels it on Ctrl-C.
+//! Without a server this process runs the execution, and does not end before it.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::Context;
+use api::agents::Agent;
+use api::executions::{ExecutionResult, OutputEvent, StateEvent, Status};
 use model::said::{Content, Said};
-use reqwest::Method;
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use uuid::Uuid;
 
 use crate::client::{Client, Event, EventStream};
 use crate::exit::{Code, Exit, code_of};
 use crate::output;
 
-/// How often a server that went away is looked for, and how long it is waited for.
+/// The time between two attempts to connect again, and their number.
 const PAUSE: Duration = Duration::from_millis(500);
 const TRIES: u32 = 40;
-/// How much of an answer is remembered, in case it comes once more.
+/// The number of bytes of an answer that are kept to recognise them when they arrive again.
 const REMEMBERED: usize = 1 << 20;
 
 /// The events at one path, across any number of connections.
@@ -31,8 +31,8 @@ pub(crate) struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
-    /// Those of an execution; the last one is `result`.
-    pub(crate) fn of(client: &'a Client, id: &str) -> Self {
+    /// Follows the events of an execution. The last one is `result`.
+    pub(crate) fn of(client: &'a Client, id: Uuid) -> Self {
         Self::at(client, format!("/api/executions/{id}/events"))
     }
 
@@ -40,7 +40,7 @@ impl<'a> Following<'a> {
         Self { client, path, after: None, stream: None, failures: 0 }
     }
 
-    /// The next event. Whoever stops waiting for it misses nothing.
+    /// Returns the next event. No event is lost if the caller stops waiting.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Event> {
         loop {
             if let Some(stream) = &mut self.stream {
@@ -51,7 +51,7 @@ impl<'a> Following<'a> {
                         return Ok(event);
                     }
                     Ok(None) | Err(_) => {
-                        // Also where nothing was said but from where on.
+                        // Also if the stream had an id but no event.
                         self.after = self.after.take().or(stream.last_id());
                         self.stream = None;
                     }
@@ -70,7 +70,7 @@ impl<'a> Following<'a> {
     }
 }
 
-/// What of an execution's output goes where.
+/// Selects the output of an execution that is printed.
 #[derive(Clone, Copy)]
 pub(crate) enum Show {
     /// The answer to standard output, all else to standard error.
@@ -81,11 +81,10 @@ pub(crate) enum Show {
 }
 
 impl Show {
-    /// The answer of this agent, by the stream it comes in.
-    pub(crate) fn answer_of(agent: &Value) -> Self {
-        let input = &agent["input_pattern"];
-        let output = &agent["output_pattern"];
-        let from_file = output == "file" || (output == "json-rpc" && input != "json-rpc");
+    /// Selects the stream in which the answer of this agent arrives.
+    pub(crate) fn answer_of(agent: &Agent) -> Self {
+        let agent = agent.summary();
+        let from_file = agent.output_pattern.is_late(agent.input_pattern);
         Self::Answer { stream: if from_file { "file" } else { "stdout" } }
     }
 }
@@ -96,14 +95,14 @@ pub(crate) struct Watch<'a> {
     interrupts: Signal,
     /// The user does not want to wait for anything any more.
     left: bool,
-    /// Nobody reads what is printed any more.
+    /// The reader of standard output has gone.
     pub(crate) unread: bool,
 }
 
 impl<'a> Watch<'a> {
-    /// Where no server runs, begins to run what is asked of this agent here. [`Watch::end`] must follow.
+    /// Without a server, starts to run executions of this agent. [`Watch::end`] must follow.
     pub(crate) async fn begin(client: &'a Client, agent_id: &str) -> anyhow::Result<Self> {
-        // First of all: from here on Ctrl-C must not leave anything behind.
+        // First, because from here on Ctrl-C must leave no process behind.
         let interrupts = signal(SignalKind::interrupt()).context("failed to listen for Ctrl-C")?;
         if let Some(supervisor) = client.supervisor() {
             supervisor.work_only_for(agent_id).await.context("failed to begin to run agents")?;
@@ -111,8 +110,8 @@ impl<'a> Watch<'a> {
         Ok(Self { client, interrupts, left: false, unread: false })
     }
 
-    /// Follows an execution to its end, for its result.
-    pub(crate) async fn follow(&mut self, id: &str, show: Show) -> anyhow::Result<Value> {
+    /// Follows an execution to its end and returns its result.
+    pub(crate) async fn follow(&mut self, id: Uuid, show: Show) -> anyhow::Result<ExecutionResult> {
         let mut following = Following::of(self.client, id);
         let mut printer = Printer { show, said: String::new(), ends_line: true, starts: 0 };
         let mut cancelling = false;
@@ -130,34 +129,33 @@ impl<'a> Watch<'a> {
                     continue;
                 }
             };
-            let data: Value = serde_json::from_str(&event.data).context("the server's answer is not JSON")?;
             match event.name.as_str() {
-                "output" => self.unread |= !printer.output(&data)?,
-                "said" => self.unread |= !printer.said(&data)?,
-                "state" => printer.state(&data),
+                "output" => self.unread |= !printer.output(&event.read()?)?,
+                "said" => self.unread |= !printer.said(&event)?,
+                "state" => printer.state(&event.read()?),
                 "result" => {
                     printer.end()?;
-                    return Ok(data);
+                    return event.read();
                 }
                 _ => {}
             }
             if self.unread && matches!(printer.show, Show::Answer { .. }) {
-                // As with `| head`: what nobody reads need not be said.
+                // As with `| head`: the rest of the answer has no reader.
                 printer.show = Show::Nothing;
                 self.cancel(id).await?;
             }
         }
     }
 
-    async fn cancel(&self, id: &str) -> anyhow::Result<()> {
-        match self.client.send(Method::POST, &format!("/api/executions/{id}/cancel"), None).await {
+    async fn cancel(&self, id: Uuid) -> anyhow::Result<()> {
+        match self.client.post_empty(&format!("/api/executions/{id}/cancel")).await {
             // It has just ended by itself.
             Err(error) if code_of(&error) == Code::Refused => Ok(()),
             answer => answer.map(drop),
         }
     }
 
-    /// Ends what was begun. Others of the same agent that waited are not cut off, unless the user wants to leave.
+    /// Stops running executions. Waits for others of the same agent, unless the user has left.
     pub(crate) async fn end(mut self) {
         let Some(supervisor) = self.client.supervisor().filter(|_| !self.left) else { return };
         match supervisor.running() {
@@ -179,25 +177,25 @@ impl<'a> Watch<'a> {
 
 struct Printer {
     show: Show,
-    /// What was printed of the answer.
+    /// The part of the answer that was printed.
     said: String,
     ends_line: bool,
     starts: u32,
 }
 
 impl Printer {
-    /// Whether somebody still reads.
-    fn output(&mut self, data: &Value) -> anyhow::Result<bool> {
+    /// Prints output. Returns false if the reader has gone.
+    fn output(&mut self, event: &OutputEvent) -> anyhow::Result<bool> {
         let Show::Answer { stream } = self.show else { return Ok(true) };
-        let text = data["text"].as_str().unwrap_or_default();
-        if let Some(missing) = data["missing_bytes"].as_u64() {
+        let text = event.text.as_str();
+        if let Some(missing) = event.missing_bytes {
             output::note(&gap(missing));
-        } else if data["stream"] == stream {
+        } else if event.stream == stream {
             if self.said.len() < REMEMBERED {
                 self.said.push_str(text);
             }
             return self.put(text);
-        } else if data["stream"] == "file" {
+        } else if event.stream == "file" {
             let text = self.not_said(text);
             return self.put(&text);
         } else {
@@ -206,12 +204,12 @@ impl Printer {
         Ok(true)
     }
 
-    /// What is more than text, as far as it can be shown as text.
-    fn said(&mut self, data: &Value) -> anyhow::Result<bool> {
+    /// Prints content that is more than text. Returns false if the reader has gone.
+    fn said(&mut self, event: &Event) -> anyhow::Result<bool> {
         if matches!(self.show, Show::Nothing) {
             return Ok(true);
         }
-        let (answer, aside) = spoken(data);
+        let (answer, aside) = spoken(event);
         output::put_err(aside.as_bytes());
         self.put(&answer)
     }
@@ -224,7 +222,7 @@ impl Printer {
         output::try_put(text.as_bytes())
     }
 
-    /// Of an answer that comes whole after parts of it: what is new; all of it where it is another one.
+    /// Returns the new part of an answer that follows parts of it, or all of it if it is another one.
     fn not_said(&mut self, text: &str) -> String {
         let said = std::mem::take(&mut self.said);
         if let Some(rest) = said.strip_prefix(text) {
@@ -238,8 +236,8 @@ impl Printer {
         }
     }
 
-    fn state(&mut self, data: &Value) {
-        if data["state"] == "starting" {
+    fn state(&mut self, event: &StateEvent) {
+        if event.state == "starting" {
             self.starts += 1;
             self.said.clear();
             if self.starts > 1 && matches!(self.show, Show::Answer { .. }) {
@@ -248,15 +246,15 @@ impl Printer {
         }
     }
 
-    /// The prompt of a shell belongs on a line of its own.
+    /// Ends the line on a terminal, for the prompt of the shell.
     fn end(&self) -> anyhow::Result<()> {
         if !self.ends_line && io::stdout().is_terminal() { output::put(b"\n") } else { Ok(()) }
     }
 }
 
-/// What was said that is more than text: what belongs to the answer, and what is only good to know.
-pub(crate) fn spoken(said: &Value) -> (String, String) {
-    let Ok(said) = Said::deserialize(said) else { return Default::default() };
+/// Returns the text of a `said` event: the part that belongs to the answer, and the rest.
+pub(crate) fn spoken(event: &Event) -> (String, String) {
+    let Ok(said) = event.read::<Said>() else { return Default::default() };
     let parts = match &said {
         Said::Artifact(piece) => &piece.parts,
         Said::Message(parts) | Said::Status(parts) => parts,
@@ -273,20 +271,20 @@ pub(crate) fn spoken(said: &Value) -> (String, String) {
     }
 }
 
-/// Stands for output that was not kept.
+/// Returns the text in place of output that was not kept.
 pub(crate) fn gap(missing: u64) -> String {
     format!("[… {missing} bytes were not kept …]")
 }
 
-/// How a command ends whose execution ended like this.
-pub(crate) fn conclude(result: &Value) -> anyhow::Result<()> {
-    let (code, otherwise) = match result["status"].as_str().unwrap_or_default() {
-        "success" => return Ok(()),
-        "timeout" => (Code::Timeout, "it took too long"),
-        "cancelled" => (Code::Interrupted, "cancelled"),
-        _ => (Code::Failed, "it failed"),
+/// Fails unless the execution was a success.
+pub(crate) fn conclude(result: ExecutionResult) -> anyhow::Result<()> {
+    let (code, otherwise) = match result.status {
+        Status::Success => return Ok(()),
+        Status::Timeout => (Code::Timeout, "it took too long"),
+        Status::Cancelled => (Code::Interrupted, "cancelled"),
+        Status::Failure => (Code::Failed, "it failed"),
     };
-    Err(Exit::new(code, result["error"].as_str().unwrap_or(otherwise)).into())
+    Err(Exit::new(code, result.error.unwrap_or_else(|| otherwise.to_owned())).into())
 }
 
 #[cfg(test)]
@@ -305,7 +303,8 @@ mod tests {
             ),
             (serde_json::json!({"later": 1}), "", ""),
         ] {
-            assert_eq!(spoken(&said), (answer.to_owned(), aside.to_owned()), "{said}");
+            let event = Event { name: "said".to_owned(), data: said.to_string(), id: None };
+            assert_eq!(spoken(&event), (answer.to_owned(), aside.to_owned()), "{said}");
         }
     }
 

@@ -111,11 +111,7 @@ impl Agent {
 
     /// Whether its answer is in a file, or found out when it has ended, and what it says meanwhile is not its answer.
     pub fn answers_late(&self) -> bool {
-        match self.output_pattern {
-            OutputPattern::File => true,
-            OutputPattern::JsonRpc => self.input_pattern != InputPattern::JsonRpc,
-            _ => false,
-        }
+        self.output_pattern.is_late(self.input_pattern)
     }
 
     /// Whether the user may run it and see that it is there (OPS-6).
@@ -160,6 +156,18 @@ words! {
 words! {
     pub enum OutputPattern { Stdout = "stdout", File = "file", JsonRpc = "json-rpc" }
 }
+
+impl OutputPattern {
+    /// Returns true if the answer is known only when the run has ended.
+    pub fn is_late(self, input: InputPattern) -> bool {
+        match self {
+            Self::File => true,
+            Self::JsonRpc => input != InputPattern::JsonRpc,
+            Self::Stdout => false,
+        }
+    }
+}
+
 words! {
     /// Whether it changes anything: then it runs alone.
     pub enum AccessType { ReadOnly = "read-only", ReadWrite = "read-write" }

@@ -43,6 +43,18 @@ impl From<Duration> for Seconds {
     }
 }
 
+impl TryFrom<f64> for Seconds {
+    type Error = &'static str;
+
+    fn try_from(seconds: f64) -> Result<Self, Self::Error> {
+        match Duration::try_from_secs_f64(seconds) {
+            // Whole milliseconds: what is written back is what was read.
+            Ok(duration) if duration <= MAX => Ok(Self::from_millis((seconds * 1000.0).round() as u64)),
+            _ => Err("must be a number of seconds between 0 and 366 days"),
+        }
+    }
+}
+
 impl Serialize for Seconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.0.subsec_nanos() == 0 {
@@ -55,12 +67,7 @@ impl Serialize for Seconds {
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let seconds = f64::deserialize(deserializer)?;
-        match Duration::try_from_secs_f64(seconds) {
-            // Whole milliseconds: what is written back is what was read.
-            Ok(duration) if duration <= MAX => Ok(Self::from_millis((seconds * 1000.0).round() as u64)),
-            _ => Err(D::Error::custom("must be a number of seconds between 0 and 366 days")),
-        }
+        Self::try_from(f64::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

@@ -16,7 +16,7 @@ use model::Clock;
 
 use super::{connect, exit, json, show, word};
 use crate::cli::{A2aMessage, Global};
-use crate::exit::{Code, Exit};
+use crate::exit::{Code, Exit, unreadable};
 use crate::output;
 
 /// Between two questions how a task is.
@@ -287,15 +287,11 @@ fn request(order: &A2aMessage) -> anyhow::Result<SendMessageRequest> {
 }
 
 fn file(path: &Path) -> anyhow::Result<Part> {
-    let unreadable = |error: &std::io::Error| {
-        let code = if error.kind() == std::io::ErrorKind::NotFound { Code::NotFound } else { Code::Failed };
-        Exit::new(code, format!("failed to read {}: {error}", path.display()))
-    };
-    let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+    let size = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?.len();
     if size > LARGEST {
         return Err(Exit::new(Code::Refused, format!("{} is larger than {LARGEST} bytes", path.display())).into());
     }
-    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
     let media_type = match extension.as_str() {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use model::agent::Agent;
-use serde_json::{Value, json};
+use serde_json::json;
 use supervisor::{check, presets};
 
 use crate::cli::Global;
@@ -28,11 +28,9 @@ pub(in crate::commands) struct Finding {
 
 pub(super) async fn run(global: &Global, names: &[String]) -> anyhow::Result<()> {
     let agents = agents(global).await?;
-    let shown: Vec<Value> = agents.iter().map(|agent| json!({"id": agent.id, "name": agent.name})).collect();
     let mut wanted = Vec::new();
     for name in names {
-        let found = listing::agent_of(&shown, name)?;
-        wanted.extend(agents.iter().find(|agent| found["id"] == agent.id.as_str()));
+        wanted.push(listing::agent_of(&agents, name)?);
     }
     if names.is_empty() {
         wanted.extend(agents.iter().filter(|agent| agent.enabled));
@@ -71,18 +69,17 @@ fn report(global: &Global, findings: &[Finding]) -> anyhow::Result<()> {
     output::table(&["", "AGENT", "FINDING"], &rows.collect::<Vec<_>>())
 }
 
-/// Those of the configuration, and those that were added, as far as we are told about them.
+/// Returns the agents of the configuration, and those that were added, as far as the user may see them.
 async fn agents(global: &Global) -> anyhow::Result<Vec<Agent>> {
     let mut agents = crate::commands::load(global, None)?.agents;
     let quiet = Global { json: false, ..global.clone() };
-    let answer = async { Client::connect(&quiet).await?.get("/api/agents").await?.json() };
-    match answer.await {
-        Ok(answer) => {
-            for agent in answer["agents"].as_array().into_iter().flatten() {
-                // Only administrators are told how an agent is run.
-                let Ok(agent) = serde_json::from_value::<Agent>(agent.clone()) else { continue };
+    let registered = async { listing::agents(&Client::connect(&quiet).await?).await };
+    match registered.await {
+        Ok(registered) => {
+            // Only administrators see how an agent is run.
+            for agent in registered.iter().filter_map(api::agents::Agent::configuration) {
                 if agent.id != model::agent::ASSISTANT && !agents.iter().any(|known| known.id == agent.id) {
-                    agents.push(agent);
+                    agents.push(agent.clone());
                 }
             }
         }

@@ -7,81 +7,74 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
-use reqwest::Method;
+use api::agents::{Agent, AgentStatus, Agents as Page, Source};
 use serde_json::{Map, Value, json};
 
-use super::listing::{self, pair, text};
+use super::listing::{self, pair};
 use crate::cli::{Agents, Global, NewAgent};
 use crate::client::Client;
-use crate::exit::{Code, Exit};
+use crate::exit::{Code, Exit, unreadable};
 use crate::output;
 
 pub(crate) async fn run(global: &Global, command: Agents) -> anyhow::Result<()> {
     match command {
-        Agents::List { quiet } => list(&Client::connect(global).await?, global, quiet).await,
-        Agents::Show { agent } => show(&Client::connect(global).await?, global, &agent).await,
+        Agents::List { quiet } => list(&Client::connect(global).await?, quiet).await,
+        Agents::Show { agent } => show(&Client::connect(global).await?, &agent).await,
         Agents::Add(new) => add(global, &new).await,
-        Agents::Rm { agents } => remove(&Client::connect(global).await?, global, &agents).await,
+        Agents::Rm { agents } => remove(&Client::connect(global).await?, &agents, global.yes).await,
         Agents::Check { agents } => check::run(global, &agents).await,
         Agents::Detect { quiet } => presets::detect(global, quiet),
         Agents::Presets { quiet } => presets::list(global, quiet),
     }
 }
 
-async fn list(client: &Client, global: &Global, quiet: bool) -> anyhow::Result<()> {
-    let answer = client.get("/api/agents").await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let answer = answer.json()?;
-    let agents = answer["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if quiet {
-        return agents.iter().try_for_each(|agent| output::say(text(agent, "id")));
-    }
-    if agents.iter().all(|agent| agent["source"] == "built_in") {
-        output::note("no agents of others; `adjutant agents detect` finds some");
-    }
-    let rows: Vec<_> = agents.iter().map(row).collect();
-    output::table(&["ID", "NAME", "STATE", "ACCESS", "MODE", "PROGRAM"], &rows)
+async fn list(client: &Client, quiet: bool) -> anyhow::Result<()> {
+    client.get("/api/agents").await?.show(|Page { agents, .. }| {
+        if quiet {
+            return agents.iter().try_for_each(|agent| output::say(agent.id()));
+        }
+        if agents.iter().all(|agent| agent.source() == Source::BuiltIn) {
+            output::note("no agents of others; `adjutant agents detect` finds some");
+        }
+        let rows: Vec<_> = agents.iter().map(row).collect();
+        output::table(&["ID", "NAME", "STATE", "ACCESS", "MODE", "PROGRAM"], &rows)
+    })
 }
 
-fn row(agent: &Value) -> Vec<String> {
-    let state = if agent["enabled"] == false { "disabled" } else { "enabled" };
-    let mut row: Vec<_> = ["id", "name"].map(|field| text(agent, field).to_owned()).into();
-    row.push(state.to_owned());
-    row.extend(["access_type", "mode"].map(|field| text(agent, field).to_owned()));
-    row.push(place(agent).to_owned());
-    if agent["source"] == "built_in" {
-        row.pop();
-        row.push("built in".to_owned());
-    }
-    row
+fn row(agent: &Agent) -> Vec<String> {
+    let summary = agent.summary();
+    let state = if summary.enabled { "enabled" } else { "disabled" };
+    let place = if summary.source == Source::BuiltIn { "built in" } else { place(agent) };
+    vec![
+        summary.id,
+        summary.name,
+        state.to_owned(),
+        summary.access_type.to_string(),
+        summary.mode.to_string(),
+        place.to_owned(),
+    ]
 }
 
-/// The program, or where the card of an agent elsewhere is.
-fn place(agent: &Value) -> &str {
-    agent["card_url"].as_str().unwrap_or_else(|| text(agent, "executable_path"))
+/// Returns the program, or the address of the card of a remote agent. Empty if the user may not see it.
+fn place(agent: &Agent) -> &str {
+    agent.configuration().map_or("", |agent| agent.card_url.as_ref().unwrap_or(&agent.executable_path))
 }
 
-async fn show(client: &Client, global: &Global, name: &str) -> anyhow::Result<()> {
-    let agent = listing::agent(client, name).await?;
-    let path = format!("/api/agents/{}", text(&agent, "id"));
+async fn show(client: &Client, name: &str) -> anyhow::Result<()> {
+    let path = format!("/api/agents/{}", listing::agent(client, name).await?.id());
     let answer = client.get(&path).await?;
-    if global.json {
-        return output::say(&answer.text());
+    if client.json {
+        return answer.print();
     }
-    let agent = answer.json()?;
-    for (name, value) in agent.as_object().into_iter().flatten() {
-        let value = shown(value);
+    for (name, value) in answer.read::<Map<String, Value>>()? {
+        let value = shown(&value);
         if !value.is_empty() {
             output::say(&format!("{name:<27}{value}"))?;
         }
     }
-    let status = client.get(&format!("{path}/status")).await?.json()?;
-    let running = shown(&status["running"]);
-    let waiting = shown(&status["queue_length"]);
-    output::say(&format!("{:<27}{running} running, {waiting} waiting", "now"))?;
-    if let Some(why) = status["held_back"].as_str() {
+    let status: AgentStatus = client.get(&format!("{path}/status")).await?.read()?;
+    output::say(&format!("{:<27}{} running, {} waiting", "now", status.running, status.queue_length))?;
+    if let Some(why) = status.held_back {
         output::say(&format!("{:<27}{why}", "held back"))?;
     }
     Ok(())
@@ -114,15 +107,10 @@ async fn add(global: &Global, new: &NewAgent) -> anyhow::Result<()> {
             "nothing to add: give --preset, --executable, --card-url or --file; `adjutant agents detect` finds some";
         return Err(Exit::new(Code::Usage, message).into());
     }
-    let client = Client::connect(global).await?;
-    let answer = client.post("/api/agents", &Value::Object(fields)).await?;
-    if global.json {
-        return output::say(&answer.text());
-    }
-    let agent = answer.json()?;
-    let id = text(&agent, "id");
-    let access = text(&agent, "access_type");
-    output::say(&format!("Added '{id}' ({}, {access})", place(&agent)))
+    let answer = Client::connect(global).await?.post("/api/agents", &fields).await?;
+    answer.show(|agent: Agent| {
+        output::say(&format!("Added '{}' ({}, {})", agent.id(), place(&agent), agent.summary().access_type))
+    })
 }
 
 /// What the file says, and over it the flags.
@@ -180,10 +168,7 @@ fn from_file(file: &Path) -> anyhow::Result<Map<String, Value>> {
         std::io::stdin().read_to_string(&mut content).context("failed to read standard input")?;
         content
     } else {
-        std::fs::read_to_string(file).map_err(|error| {
-            let code = if error.kind() == std::io::ErrorKind::NotFound { Code::NotFound } else { Code::Failed };
-            Exit::new(code, format!("failed to read {}: {error}", file.display()))
-        })?
+        std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?
     };
     let json = content.trim_start().starts_with('{');
     let fields: Map<String, Value> = if json {
@@ -198,22 +183,15 @@ fn from_file(file: &Path) -> anyhow::Result<Map<String, Value>> {
     }
 }
 
-async fn remove(client: &Client, global: &Global, names: &[String]) -> anyhow::Result<()> {
-    let answer = client.get("/api/agents").await?.json()?;
-    let agents = answer["agents"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut ids: Vec<String> = Vec::new();
-    for name in names {
-        let id = text(&listing::agent_of(agents, name)?, "id").to_owned();
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
+async fn remove(client: &Client, names: &[String], yes: bool) -> anyhow::Result<()> {
+    let known = listing::agents(client).await?;
+    let agents = listing::each(names, async |name| listing::agent_of(&known, name).cloned()).await?;
+    let named = agents.iter().map(|agent| format!("'{}'", agent.id())).collect::<Vec<_>>().join(", ");
+    output::confirm(&format!("Remove {named}?"), yes)?;
+    for agent in &agents {
+        client.delete(&format!("/api/agents/{}", agent.id())).await?;
     }
-    let named = ids.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(", ");
-    output::confirm(&format!("Remove {named}?"), global.yes)?;
-    for id in &ids {
-        client.send(Method::DELETE, &format!("/api/agents/{id}"), None).await?;
-    }
-    if global.json { Ok(()) } else { output::say(&format!("Removed {named}; what was done stays on record")) }
+    if client.json { Ok(()) } else { output::say(&format!("Removed {named}; what was done stays on record")) }
 }
 
 #[cfg(test)]

@@ -91,22 +91,23 @@ impl Bridge {
             return self.put(&failure(&Value::Null, -32700, "a line must be JSON"));
         };
         let id = message.get("id").cloned();
-        let method = message["method"].as_str().map(str::to_owned);
+        let method = text(&message, "/method").map(str::to_owned);
         match (id, method.as_deref()) {
-            (Some(_), Some("initialize")) => self.begin(&message).await,
+            (Some(id), Some("initialize")) => self.begin(&id, &message).await,
             (Some(id), Some(_)) => {
                 let bridge = self.clone();
                 // Held until the task is noted, so that the task cannot take itself off before.
                 let mut under_way = lock(&self.under_way);
+                let key = id.to_string();
                 let task = tasks.spawn(async move {
-                    bridge.ask(&message["id"], &message).await;
-                    lock(&bridge.under_way).remove(&message["id"].to_string());
+                    bridge.ask(&id, &message).await;
+                    lock(&bridge.under_way).remove(&id.to_string());
                 });
-                under_way.insert(id.to_string(), task.abort_handle());
+                under_way.insert(key, task.abort_handle());
             }
             (None, Some("notifications/cancelled")) if self.session.lock().await.is_none() => {
                 // Without a session, to hang up is to cancel.
-                let id = message["params"]["requestId"].to_string();
+                let id = message.pointer("/params/requestId").map(Value::to_string).unwrap_or_default();
                 if let Some(task) = lock(&self.under_way).remove(&id) {
                     task.abort();
                 }
@@ -117,28 +118,27 @@ impl Bridge {
     }
 
     /// The handshake of the older revisions.
-    async fn begin(&self, message: &Value) {
-        let id = message["id"].clone();
+    async fn begin(&self, id: &Value, message: &Value) {
         let mut session = self.session.lock().await;
         match self.hello(message).await {
             Ok((begun, answer)) => {
                 *session = begun;
                 self.put(&answer);
             }
-            Err(refused) => self.put(&failure(&id, -32603, &refused.reason)),
+            Err(refused) => self.put(&failure(id, -32603, &refused.reason)),
         }
     }
 
     async fn hello(&self, message: &Value) -> Result<(Option<Session>, Value), Refused> {
         let mut request = self.post(message);
-        if let Some(version) = message["params"]["protocolVersion"].as_str() {
+        if let Some(version) = text(message, "/params/protocolVersion") {
             request = request.header(VERSION, version);
         }
         let answer = self.send(request).await?;
         let id = answer.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
         let mut said = Value::Null;
         self.read(answer, |message| said = message).await?;
-        let version = said["result"]["protocolVersion"].as_str().map(str::to_owned);
+        let version = text(&said, "/result/protocolVersion").map(str::to_owned);
         let session = id.zip(version).map(|(id, version)| Session { id, version, hello: message.clone() });
         Ok((session, said))
     }
@@ -202,11 +202,10 @@ impl Bridge {
         said: impl FnMut(Value),
     ) -> Result<(), Refused> {
         let mut request = self.post(message);
-        let version = message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str();
-        if let Some(version) = version {
+        if let Some(version) = text(message, "/params/_meta/io.modelcontextprotocol~1protocolVersion") {
             request = request.header(VERSION, version);
-            let name = message["params"]["name"].as_str().or(message["params"]["uri"].as_str());
-            for (header, value) in [("mcp-method", message["method"].as_str()), ("mcp-name", name)] {
+            let name = text(message, "/params/name").or_else(|| text(message, "/params/uri"));
+            for (header, value) in [("mcp-method", text(message, "/method")), ("mcp-name", name)] {
                 if let Some(value) = value {
                     request = request.header(header, value);
                 }
@@ -259,14 +258,14 @@ impl Bridge {
         }
         let body: Value = serde_json::from_slice(&answer.bytes().await.map_err(cut)?).unwrap_or_default();
         // An answer to nobody in particular is about this request, and says so in words.
-        if body.get("jsonrpc").is_some() && !body["id"].is_null() {
+        if body.get("jsonrpc").is_some() && body.get("id").is_some_and(|id| !id.is_null()) {
             said(body);
             return Ok(());
         }
         if status.is_success() {
             return Ok(());
         }
-        let detail = body["detail"].as_str().or(body["error"]["message"].as_str());
+        let detail = text(&body, "/detail").or_else(|| text(&body, "/error/message"));
         let reason = detail.map_or_else(|| format!("the server answered {status}"), str::to_owned);
         Err(Refused { status: Some(status), reason })
     }
@@ -275,6 +274,11 @@ impl Bridge {
         // Fails only when the client has gone, and then nobody reads.
         let _ = self.out.send(message.to_string());
     }
+}
+
+/// Returns the text at a JSON pointer, if there is one.
+fn text<'a>(message: &'a Value, pointer: &str) -> Option<&'a str> {
+    message.pointer(pointer)?.as_str()
 }
 
 fn failure(id: &Value, code: i32, message: &str) -> Value {
