@@ -254,7 +254,8 @@ async fn deliver(notifier: &Notifier, lane: &Lane, delivery: Claimed, pass: Pass
             lane.judge(pass, &failure, next.is_none());
             let says = failure.says;
             match (next, failure.hope) {
-                (Some(pause), Hope::Elsewhere) => {
+                // Another node may be able to deliver it, so this attempt does not count.
+                (Some(pause), Hope::Elsewhere) if store.is_shared() => {
                     let next = now + pause;
                     store.transaction(async move |tx| outbox::put_back(tx, &delivery, next).await).await
                 }

@@ -208,7 +208,7 @@ evry = \"1h\"
     let starts = [
         "adjutant.toml:4: schedules[a].cron_expression has '61' for the minute",
         "adjutant.toml:5: schedules[a].jitter must be a length of time",
-        "adjutant.toml:10: schedules[B].name is taken by the schedule at adjutant.toml:5",
+        "adjutant.toml:11: schedules[B].name is taken by the schedule at adjutant.toml:6",
         "adjutant.toml:14: schedules[B].evry is not known here",
         "ADJUTANT_SCHEDULES__A: schedules stand in the file",
     ];

@@ -6,11 +6,13 @@ mod writer;
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::runtime::Handle;
@@ -77,9 +79,17 @@ impl Sqlite {
         let (answer, answered) = oneshot::channel();
         let queued: QueuedJob = Box::new(move |tx| {
             Box::pin(async move {
-                let result = job(&mut *tx).await;
-                let keep = result.is_ok();
+                let result = AssertUnwindSafe(job(&mut *tx)).catch_unwind().await;
                 let effects = tx.take_effects();
+                let Ok(result) = result else {
+                    // The caller learns of the panic when `answer` is dropped, after the effects have run.
+                    let roll_back = move |_| {
+                        drop(effects);
+                        drop(answer);
+                    };
+                    return Verdict { keep: false, when, answer: Box::new(roll_back) };
+                };
+                let keep = result.is_ok();
                 let answer = move |committed: Result<()>| {
                     // An error of the job was rolled back, whatever became of the rest of the group.
                     let result = result.and_then(|value| committed.map(|()| value).map_err(E::from));
