@@ -94,8 +94,10 @@ macro_rules! list {
                 self.cursor.as_deref()
             }
 
-            fn at(self, limit: Option<i64>, cursor: Option<String>) -> Self {
-                Self { limit, cursor, ..self }
+            fn at(mut self, limit: Option<i64>, cursor: Option<String>) -> Self {
+                self.limit = limit;
+                self.cursor = cursor;
+                self
             }
         }
     };
