@@ -1,5 +1,5 @@
-//! The HTTP interface as types: request bodies, response bodies, list parameters and errors. The server, the command line
-//! and tests use the same ones.
+//! The HTTP interface as types: request bodies, response bodies, list parameters and errors. The server and the command
+//! line use the same ones.
 //!
 //! The nouns of `model` (a task, a schedule, an agent …) are the objects of the interface; this crate adds what exists only
 //! on the wire. It does no I/O and checks no rules: [`serde`] refuses unknown fields and wrong types, and `model` checks the
